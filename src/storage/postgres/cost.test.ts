@@ -675,10 +675,15 @@ describe("what a call touches that was planned while there was little", () => {
     await submit(first, [{ id: "child", dependsOn: ["parent", "other"] }, { id: "waits" }]);
     await submit(first, [{ id: "ended" }, { id: "last", dependsOn: ["ended"] }]);
     await first.tasks.cancel({ tenant: TENANT, ids: ["ended", "last"], error: null });
-    return { first, admin, calls: callsOn(held) };
+    await submit(first, [{ id: "calls", agent: "calls", callbackUrl: "https://one.example" }]);
+    const calling = (await claim(first, 100)).find(({ task }) => task.id === "calls");
+    return { first, admin, calls: callsOn(held, calling) };
   }
 
-  function callsOn(held: ClaimedTask | undefined): Record<string, [string, unknown[]]> {
+  function callsOn(
+    held: ClaimedTask | undefined,
+    calling: ClaimedTask | undefined,
+  ): Record<string, [string, unknown[]]> {
     const { kind } = newTask().spec.work;
     const form = { tenant: "new", agent: "new", lane: LANE, kind, priority: 2, max_retries_if_lost: 0 };
     const inserts = (more: object): [string, unknown[]] => [
@@ -688,9 +693,14 @@ describe("what a call touches that was planned while there was little", () => {
     return {
       "submit for a new agent": inserts({}),
       "submit for a known agent": inserts({ tenant: TENANT, agent: "parent" }),
+      "submit to a queue that may be full": [
+        "insert_tasks(null, $1, '{1}', '{new}', '{}', '{1}', '[]', 1, 1000000, 1000000)",
+        [JSON.stringify([{ ...form, tenant: TENANT, agent: "parent" }])],
+      ],
       "submit a dependant": inserts({ tenant: TENANT, agent: "parent", depends_on: ["other"] }),
       "end a task with dependants": stepOf(held, 1),
       "fail a task with dependants": stepOf(held, 1, { state: "failed", error: "e" }, null),
+      "end a task with a callback": stepOf(calling, 1),
       "cancel a task": ["cancel_tasks(null, $1, '{waits}', null)", [TENANT]],
       "retry a task": ["retry_task(null, $1, 'ended', false, null)", [TENANT]],
     };
@@ -698,8 +708,38 @@ describe("what a call touches that was planned while there was little", () => {
 
   test.each(PLANNED)("does not grow with tasks, agents and tenants, %s", async (_, plan) => {
     const { first, admin, calls } = await openSmall();
+    await expectNoGrowth(admin, plan, calls, async () => {
+      await submitAll(first, ofTenants(OTHERS));
+      await admin.query(
+        `insert into rota.receiver (tenant, host) select 'late-' || n, 'late.example' from generate_series(1, ${OTHERS}) n`,
+      );
+    });
+  });
+
+  /** A dead node whose attempts are still held: of some the node died before, so that the next try runs alone. */
+  async function openDead() {
+    const { nodes, first, admin } = await openNodes(2);
+    await submit(
+      first,
+      Array.from({ length: 40 }, (_, n) => ({ tenant: `early-${n}`, agent: "a", maxRetriesIfLost: 5 })),
+    );
+    const [, dying] = nodes;
+    if (dying === undefined) throw new Error("There are two nodes.");
+    const claims = [{ lane: LANE, limit: 5 }];
+    await dying.storage.tasks.finishAndClaim({ node: dying.node, finishes: [], progress: [], claims });
+    await admin.query("update rota.node set dead = true where id = 'node-1'");
+    await admin.query(
+      "update rota.task set losses = 4 where seq in (select task_seq from rota.lease order by task_seq limit 2)",
+    );
+    return { first, admin, calls: { "rescue tasks": ["rescue_tasks(null, 'node-1', 3, 9)", []] } as Calls };
+  }
+
+  test.each(PLANNED)("does not grow with tasks that are not lost, %s", async (_, plan) => {
+    const { first, admin, calls } = await openDead();
     await expectNoGrowth(admin, plan, calls, () => submitAll(first, ofTenants(OTHERS)));
   });
+
+  type Calls = Record<string, [string, unknown[]]>;
 
   function ofTenants(tenants: number, tasks = tenants): Partial<NewTask>[] {
     return Array.from({ length: tasks }, (_, n) => ({ tenant: `late-${n % tenants}`, agent: "a" }));
@@ -895,6 +935,7 @@ describe("what a call touches that was planned while there was little", () => {
         "worker_exchange(null, $1, $2, $3, $4, '{null}', $5, null, null)",
         [...ends, more],
       ],
+      "lose a worker": ["mark_worker_lost(null, $1, (select beat from worker where id = $1))", [worker]],
       "renew a worker": ["renew_workers(null, $1, '{true}')", [[worker]]],
       "name the attempts of a worker": [
         `name_attempts(null, $1, '{h1,h2}', '[{"hash":"h1","inputTokens":1}]', true)`,

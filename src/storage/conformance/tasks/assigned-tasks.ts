@@ -248,6 +248,45 @@ export function describeAssignedTasks(open: OpenWorld): void {
       expect(await world.storage.counters.recountAll()).toEqual([]);
     });
 
+    test("starts and ends of several tenants in the log in the order of the waves of a call", async () => {
+      const world = await open();
+      await world.submit(
+        { id: "a" },
+        { id: "b", tenant: "other" },
+        { id: "c" },
+        { id: "d", tenant: "other" },
+      );
+      const claimed = await claimAs(world, { limit: 0, ahead: 4 });
+      const held = ["a", "b", "c", "d"].flatMap((id) =>
+        claimed.filter(({ task }) => task.id === id).map(({ token, task: { seq } }) => ({ seq, token })),
+      );
+      const [a, b, c, d] = held;
+      if (!a || !b || !c || !d) throw new Error("All are claimed.");
+      const before = (await world.events()).at(-1)?.seq ?? 0;
+      await exchange(world, {
+        begun: [
+          { ...a, wave: 1 },
+          { ...b, wave: 1 },
+          { ...c, wave: 2 },
+          { ...d, wave: 2 },
+        ],
+        finishes: [a, b, d].map((end) => ({ ...end, settlement: done })),
+      });
+      const log = await world.events(before);
+      expect(log.map(({ type, taskId, tenant }) => `${type.slice(5)} ${taskId} ${tenant}`)).toEqual([
+        `started a ${TENANT}`,
+        "started b other",
+        `completed a ${TENANT}`,
+        "completed b other",
+        `started c ${TENANT}`,
+        "started d other",
+        "completed d other",
+      ]);
+      const numbers = log.map(({ seq }) => seq);
+      expect(new Set(numbers).size).toBe(7);
+      expect(await world.storage.counters.recountAll()).toEqual([]);
+    });
+
     test("starts of a wave in the order in which its node reports them, whichever end at once", async () => {
       const world = await open();
       await world.submit({ id: "a" }, { id: "b" }, { id: "c" });

@@ -114,14 +114,24 @@ begin
   end loop;
 end $$;
 
+-- The agent queues of this agent; p_tenant null: all. Queries by their ids use the index of these, where a condition that may or may
+-- not name an agent would read all queues.
+create function queues_of(p_tenant text, p_agent text) returns bigint[] language plpgsql stable as $$
+begin
+  if p_tenant is null then return array(select id from line); end if;
+  return array(select n.id from line n where n.tenant = p_tenant and n.agent = p_agent);
+end $$;
+
 -- Moves tasks out of agent queues of all kinds that not every live node can execute any more. The cost grows with the
 -- waiting and running tasks. p_tenant, p_agent: only of this agent; null: of all.
 create function split_agent_queues(p_common text[], p_tenant text, p_agent text) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
+  v_queues bigint[];
   v_forms json;
   v_deltas queue_delta[];
 begin
+  v_queues := queues_of(p_tenant, p_agent);
   create temporary table moving on commit drop as
     select t.seq, t.line as source, null::bigint as target, readable_json(t.spec) #>> '{work,kind}' as kind, n.lane, n.tenant, n.agent, t.rank,
            t.origin is not null as exempt,
@@ -129,23 +139,36 @@ begin
            exists (select 1 from lease l where l.task_seq = t.seq) as held,
            t.parked is not null or exists (select 1 from turn u where u.session = t.session and u.stage = 'parked' and u.place = t.place)
              as parked
-      from line n join task t on t.tenant = n.tenant and t.agent = n.agent and t.line = n.id and t.completed_at is null
-     where (p_tenant is null or (n.tenant = p_tenant and n.agent = p_agent))
-       and n.kind = '' and n.waiting + n.inflight > 0 and n.agent <> ':DEFAULT_AGENT' and not :SERVED;
+      from line n
+     -- Looked up here and below, and updated by address: a plan with joins, made while there are few rows, would read all of them
+     -- when there are many.
+     cross join lateral (
+       select * from task where tenant = n.tenant and agent = n.agent and line = n.id and completed_at is null offset 0) t
+     where n.id = any (v_queues) and n.kind = '' and n.waiting + n.inflight > 0 and n.agent <> ':DEFAULT_AGENT' and not :SERVED;
   delete from moving where kind = any (p_common);
   select json_agg(json_build_object('lane', lane, 'tenant', tenant, 'agent', agent, 'kind', kind)) into v_forms
     from (select lane, tenant, agent, kind, min(seq) as first from moving group by lane, tenant, agent, kind order by first) f;
   if v_forms is not null then
     update line n set served = false
-     where n.served and exists (select 1 from moving m where m.tenant = n.tenant and m.agent = n.agent);
+      from (select distinct tenant, agent from moving) m
+     cross join lateral (
+       select ctid as address from line where tenant = m.tenant and agent = m.agent and served offset 0) a
+     where n.ctid = a.address;
     perform create_agent_queues(v_forms);
-    update moving m set target = n.id from line n
-     where n.lane = m.lane and n.tenant = m.tenant and n.agent = m.agent and n.kind = m.kind;
-    update task t set line = m.target from moving m where t.seq = m.seq;
+    update moving m set target = (
+      select n.id from line n where n.lane = m.lane and n.tenant = m.tenant and n.agent = m.agent and n.kind = m.kind);
+    update task t set line = m.target
+      from moving m cross join lateral (select ctid as address from task where seq = m.seq offset 0) a where t.ctid = a.address;
     -- Tasks with the same concurrency key may be in several agent queues now.
     update key_hold h set contested = true
-      from moving m join task t on t.seq = m.seq where h.tenant = t.tenant and h.key = t.concurrency_key and not h.contested;
-    update ready r set line = m.target from moving m where m.ready and r.line = m.source and r.rank = m.rank and r.task_seq = m.seq;
+      from moving m
+     cross join lateral (select tenant, concurrency_key from task where seq = m.seq and concurrency_key is not null offset 0) t
+     cross join lateral (select ctid as address from key_hold where tenant = t.tenant and key = t.concurrency_key offset 0) a
+     where h.ctid = a.address and not h.contested;
+    update ready r set line = m.target
+      from moving m
+     cross join lateral (select ctid as address from ready where line = m.source and rank = m.rank and task_seq = m.seq offset 0) a
+     where m.ready and r.ctid = a.address;
     update lease l set line = m.target from moving m where m.held and l.task_seq = m.seq;
     select array_agg(d) into v_deltas
       from (select row(source, -count(*) filter (where not held), -count(*) filter (where exempt and not held),
@@ -192,22 +215,29 @@ declare
 begin
   select json_agg(json_build_object('lane', lane, 'tenant', tenant, 'agent', agent, 'kind', kind)) into v_forms
     from (select n.lane, n.tenant, n.agent, :ALONE_KIND as kind, min(t.seq) as first
-            from task t join line n on n.id = t.line where t.seq = any (p_seqs) and not :IS_ALONE
+            from unnest(p_seqs) u(seq)
+           cross join lateral (select seq, line, spec from task where seq = u.seq offset 0) t
+           cross join lateral (select * from line where id = t.line offset 0) n where not :IS_ALONE
            group by 1, 2, 3, 4 order by first) f;
   if v_forms is null then return; end if;
   perform create_agent_queues(v_forms);
   with moving as (
-    select t.seq, n.id as source, a.id as target, t.tenant, t.concurrency_key
-      from task t
-      join line n on n.id = t.line
-      join line a on a.lane = n.lane and a.tenant = n.tenant and a.agent = n.agent and a.kind = :ALONE_KIND
-     where t.seq = any (p_seqs) and not :IS_ALONE),
-  moved as (update task t set line = m.target from moving m where t.seq = m.seq),
+    select t.seq, t.address, n.id as source, a.id as target, t.tenant, t.concurrency_key
+      from unnest(p_seqs) u(seq)
+     cross join lateral (
+       select seq, ctid as address, line, tenant, concurrency_key, spec from task where seq = u.seq offset 0) t
+     cross join lateral (select * from line where id = t.line offset 0) n
+     cross join lateral (
+       select id from line where lane = n.lane and tenant = n.tenant and agent = n.agent and kind = :ALONE_KIND offset 0) a
+     where not :IS_ALONE),
+  moved as (update task t set line = m.target from moving m where t.ctid = m.address),
   held as (update lease l set line = m.target from moving m where l.task_seq = m.seq),
   -- Tasks with the same concurrency key may be in several agent queues now.
   contested as (
     update key_hold h set contested = true
-      from moving m where h.tenant = m.tenant and h.key = m.concurrency_key and not h.contested)
+      from moving m
+     cross join lateral (select ctid as address from key_hold where tenant = m.tenant and key = m.concurrency_key offset 0) k
+     where h.ctid = k.address and not h.contested)
   select array_agg(row(line, 0, 0, 0, 0, moves, null, null, null)::queue_delta) into v_deltas
     from (select source as line, -count(*)::integer as moves from moving group by source
           union all
@@ -219,36 +249,34 @@ end $$;
 create function label_agent_queues(p_now bigint, p_live text[], p_tenant text, p_agent text) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
+  v_queues bigint[] := queues_of(p_tenant, p_agent);
   v_changed bigint[];
   v_found text[];
 begin
-  update line n set served = not n.served
-   where (p_tenant is null or (n.tenant = p_tenant and n.agent = p_agent)) and n.served <> :SERVED;
+  update line n set served = not n.served where n.id = any (v_queues) and n.served <> :SERVED;
   insert into pool (profiles)
   select distinct able
-    from (select n.kind, :ABLE as able from line n
-           where p_tenant is null or (n.tenant = p_tenant and n.agent = p_agent)) l
+    from (select n.kind, :ABLE as able from line n where n.id = any (v_queues)) l
    where able <> '{}' and (able <> p_live or kind <> '')
   on conflict (profiles) do nothing;
   with fresh as (
-    select l.id, :STANDING as standing,
+    select l.address, :STANDING as standing,
            case when l.able = '{}' or (l.able = p_live and l.kind = '') then 0
                 else (select p.id from pool p where p.profiles = l.able) end as pool
-      from (select n.id, n.kind, n.served, n.tenant, n.agent, :ABLE as able from line n
-             where p_tenant is null or (n.tenant = p_tenant and n.agent = p_agent)) l),
+      from (select n.ctid as address, n.kind, n.served, n.tenant, n.agent, :ABLE as able from line n where n.id = any (v_queues)) l),
   changed as (
     update line n set standing = f.standing, pool = f.pool,
                       room = case when f.standing = 0 then n.room else 0 end,
                       startable = n.startable and f.standing = 0
       from fresh f
-     where n.id = f.id and (n.standing, n.pool) is distinct from (f.standing::smallint, f.pool)
+     where n.ctid = f.address and (n.standing, n.pool) is distinct from (f.standing::smallint, f.pool)
     returning n.id, n.lane, n.standing, n.room)
   select array_agg(id), array_agg(distinct lane) filter (where standing = 0 and room = 0) into v_changed, v_found from changed;
   if v_changed is not null then
     perform recount_supply(v_changed);
     perform refresh_startable(v_changed);
-    delete from unserved u using task t where t.seq = u.task_seq
-       and not exists (select 1 from line n where n.id = t.line and n.standing = 2);
+    delete from unserved u
+     where (select (select n.standing from line n where n.id = t.line) is distinct from 2 from task t where t.seq = u.task_seq);
     if v_found is not null then perform defer_work('lanes_to_recheck', v_found); end if;
   end if;
   if p_tenant is null then

@@ -144,30 +144,25 @@ export class PostgresDatabase {
 
   /**
    * As `write`, for a function whose commit does not wait for the disk. `durable` resolves once the commit survives a crash. The
-   * flush runs on the same connection: after a crash, a flush on another would succeed although the commit is lost. `reads`: what to
-   * read by the result, on the same connection too; null: nothing. Its server process is running and has its plans at hand, and with
-   * many nodes fewer processes compete for the caches.
+   * flush runs on the same connection: after a crash, a flush on another would succeed although the commit is lost.
    */
-  writeEarly<Row extends object, Found extends object = never>(
+  writeEarly<Row extends object>(
     statement: Statement | RepeatableStatement,
-    reads: (rows: readonly Row[]) => Statement | null = () => null,
-  ): Promise<{ rows: Row[]; found: Found[]; durable: Promise<void> }> {
+  ): Promise<{ rows: Row[]; durable: Promise<void> }> {
     return this.#retry(
       async (tries) => {
         const client = await this.#pool.connect();
         const timeoutMs = this.#timeouts.writeMs;
-        const { rows, found } = await releaseIfBroken(client, async () => {
-          const rows = await ask<Row>(client, this.#atTime(statement, tries), timeoutMs);
-          const next = reads(rows);
-          return { rows, found: next === null ? [] : await ask<Found>(client, next, this.#timeouts.readMs) };
-        });
+        const rows = await releaseIfBroken(client, () =>
+          ask<Row>(client, this.#atTime(statement, tries), timeoutMs),
+        );
         const durable = releaseIfBroken(client, () => ask(client, { ...FLUSH, values: [] }, timeoutMs)).then(
           () => client.release(),
           (error) => Promise.reject(toRotaError(error)),
         );
         // A caller that sends nothing again does not wait for it.
         durable.catch(() => undefined);
-        return { rows, found, durable };
+        return { rows, durable };
       },
       typeof statement === "function",
     );
@@ -270,8 +265,12 @@ export class PostgresDatabase {
 
   /** Notifies this process and the other nodes of what a committed transaction may mean to them. */
   signal(signal: StorageSignal): void {
-    this.#callListeners(signal);
+    this.signalHere(signal);
     this.signalOthers(signal);
+  }
+
+  signalHere(signal: StorageSignal): void {
+    for (const listener of this.#listeners) listener(signal);
   }
 
   signalOthers(signal: StorageSignal): void {
@@ -344,7 +343,7 @@ export class PostgresDatabase {
   /** The database may have been replaced while the connection was lost, so event numbers are skipped first. */
   async #hear(signal: StorageSignal): Promise<void> {
     if (signal.kind === "reconnected") await this.#skipNumbers().catch(() => undefined);
-    this.#callListeners(signal);
+    this.signalHere(signal);
   }
 
   async #skipNumbers(): Promise<void> {
@@ -367,10 +366,6 @@ export class PostgresDatabase {
     if (!rows[0]?.behind) return;
     const now = this.#clock?.now() ?? null;
     await client.query("select skip_event_numbers($1, $2)", [now, this.#highestEvent]);
-  }
-
-  #callListeners(signal: StorageSignal): void {
-    for (const listener of this.#listeners) listener(signal);
   }
 }
 

@@ -8,8 +8,8 @@ const UNDO = "P0410";
 
 /**
  * A connection plans each statement of a function when it first runs it: the first insert, claim and finish of a connection take
- * 6–13 ms longer than the next. So a node lets each of its connections accept, start and end a task, in a transaction that is
- * undone, before work arrives.
+ * 6–13 ms longer than the next. So a node lets each of its connections accept, start and end two tasks, of which one is held ahead,
+ * in a transaction that is undone, before work arrives.
  */
 export function warmUpStatement({
   node,
@@ -27,7 +27,7 @@ export function warmUpStatement({
     lane,
     kind,
     priority: DEFAULT_PRIORITY,
-    max_retries_if_lost: 0,
+    max_retries_if_lost: 1,
     preemptible: false,
   };
   return {
@@ -43,20 +43,25 @@ declare
   v_now bigint := take_write_lock(null);
   v_number bigint;
   v_called boolean;
-  v_seqs bigint[];
-  v_tokens bigint[];
+  v_request exchange_request := row(
+    p_node, 0, 0, current_schema(), false, '{}', '{}', '{}', null, null, null, null, null, null, null, array[p_lane], '{1}',
+    array[null]::integer[], array[null]::text[], null, '{1}', null, null, null, null, null, null);
+  v_requests exchange_request[];
 begin
   select last_value, is_called into v_number, v_called from event_seq;
   begin
-    perform insert_tasks(v_now, p_forms, '{1}', array['warm-up'], p_spec, '{1}', '[]', 1000000, 1000000, 1000000);
-    for v_round in 1 .. 2 loop
-      select array_agg(task_seq), array_agg(token) into v_seqs, v_tokens
-        from (select task_seq, token from lease where node = p_node order by token desc limit 1) l;
-      perform serve_exchanges(v_now, row(
-        p_node, 0, 0, current_schema(), false, coalesce(v_seqs, '{}'), coalesce(v_tokens, '{}'),
-        array_fill('null'::text, array[coalesce(cardinality(v_seqs), 0)]), null, null, null, null, null, null, null, array[p_lane], '{1}',
-        array[null]::integer[], array[null]::text[], null, null, null, null, null, null, null, null)::exchange_request, 1, true);
-    end loop;
+    perform insert_tasks(v_now, p_forms, '{1,1}', array['warm-up', 'warm-up too'], p_spec || E'\\n' || p_spec, '{1,2}', '[]',
+                         1000000, 1000000, 1000000);
+    perform serve_exchanges(v_now, v_request, 2, true);
+    -- One that runs and one that is held ahead end in a step for two requests.
+    select array_agg(row(
+             p_node, 0, 0, current_schema(), false, array[l.task_seq], array[l.token], array['null'], null, null,
+             case when l.state = 'assigned' then array[l.task_seq] end, case when l.state = 'assigned' then array[l.token] end,
+             case when l.state = 'assigned' then array[v_now] end, case when l.state = 'assigned' then array[1] end, array[1],
+             array[p_lane], '{1}', array[null]::integer[], array[null]::text[], null, '{1}', null, null, null, null, null,
+             null)::exchange_request)
+      into v_requests from (select * from lease where node = p_node order by token desc limit 2) l;
+    perform serve_together(v_now, v_requests || v_request);
     raise exception using errcode = '${UNDO}';
   exception when sqlstate '${UNDO}' then
     -- A sequence does not go back by itself. Under the write lock, no other transaction has taken a number since.

@@ -114,7 +114,8 @@ begin
     insert into delivery (seq, tenant, task_seq, url, task_state, task_error, task_retries, task_attempts, created_at, due_at)
     select p_first + u.ordinal - 1, t.tenant, t.seq, t.callback_url, t.resting_state, t.error, t.retry_count, t.executions,
            t.completed_at, t.completed_at
-      from unnest(p_task_seqs) with ordinality u(seq, ordinal) join task t on t.seq = u.seq
+      from unnest(p_task_seqs) with ordinality u(seq, ordinal)
+     cross join lateral (select * from task where seq = u.seq offset 0) t
      where t.callback_url is not null and t.completed_at is not null
     returning tenant, host)
   select array_agg(tenant), array_agg(host) into v_tenants, v_hosts from added;
@@ -160,7 +161,8 @@ begin
     update delivery d
        set tries = d.tries - 1, due_at = c."dueAt", last_try_at = case when d.tries > 1 then d.last_try_at end
       from json_to_recordset(p_claims) as c(seq bigint, tries integer, "heldUntil" bigint, "dueAt" bigint)
-     where d.seq = c.seq and d.tries = c.tries and d.due_at = c."heldUntil"
+     cross join lateral (select ctid as address from delivery where seq = c.seq offset 0) a
+     where d.ctid = a.address and d.tries = c.tries and d.due_at = c."heldUntil"
     returning d.tenant, d.host)
   select array_agg(tenant), array_agg(host) into v_tenants, v_hosts from put_back;
   if v_tenants is not null then perform refresh_receivers(v_now, v_tenants, v_hosts); end if;

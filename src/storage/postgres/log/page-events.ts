@@ -1,5 +1,6 @@
 import { PAGE_LOOKED, type PageEventsParams, type StoredEvent, TASK_SPAN_ROOM_MS } from "../../storage.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
+import { isOf } from "../tasks/read-tasks.ts";
 import { SESSION_KEY } from "../tasks/task-row.ts";
 import { type EventRow, toStoredEvent } from "./read-events.ts";
 
@@ -139,7 +140,7 @@ const EVENTS_OF_TASK = `
   select seq, first_event_since(created_at - ${TASK_SPAN_ROOM_MS}) as first,
          case when batch is null and completed_at is not null
               then first_event_since(completed_at + ${TASK_SPAN_ROOM_MS}) end as "end"
-    from task where tenant = $1 and id = $2`;
+    from task t where id = $2 and ${isOf("t", "$1")}`;
 
 /** Of a limited number of rows, those that may contain matching events. `$2` and `$3` are the range of event numbers. */
 function rowsOf({ looked, order, upTo }: { looked: string; order: string; upTo: string }): string {

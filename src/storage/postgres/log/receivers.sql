@@ -6,7 +6,7 @@ declare
 begin
   insert into receiver (tenant, host)
   select distinct u.tenant, u.host from unnest(p_tenants, p_hosts) u(tenant, host)
-   where exists (select 1 from delivery d where d.tenant = u.tenant and d.host = u.host and d.due_at is not null)
+   where exists (select 1 from delivery d where d.tenant = u.tenant and d.host = u.host and d.due_at is not null offset 0)
   on conflict do nothing;
   with touched as (select distinct u.tenant, u.host from unnest(p_tenants, p_hosts) u(tenant, host)),
   changed as (
@@ -17,19 +17,21 @@ begin
      cross join lateral (
        select (select due_at from delivery
                 where tenant = u.tenant and host = u.host and due_at is not null order by due_at, seq limit 1)) d(due_at)
-     where r.tenant = u.tenant and r.host = u.host
+     cross join lateral (select ctid as address from receiver where tenant = u.tenant and host = u.host offset 0) a
+     where r.ctid = a.address
     returning r.tenant, r.turn)
   select array_agg(distinct tenant) filter (where turn is null) into v_idle from changed;
   if v_idle is not null then
     delete from receiver r using unnest(p_tenants, p_hosts) u(tenant, host)
-     where r.tenant = u.tenant and r.host = u.host and r.turn is null and not r.proven;
+     cross join lateral (select ctid as address from receiver where tenant = u.tenant and host = u.host offset 0) a
+     where r.ctid = a.address and r.turn is null and not r.proven;
     -- Idle hosts are remembered, except those that were served longest ago.
     delete from receiver r using (
-      select i.tenant, o.host from unnest(v_idle) i(tenant)
+      select o.address from unnest(v_idle) i(tenant)
        cross join lateral (
-         select host from receiver where tenant = i.tenant and turn is null
+         select ctid as address from receiver where tenant = i.tenant and turn is null
           order by served desc, host desc offset :IDLE_HOSTS_MAX) o) beyond
-     where r.tenant = beyond.tenant and r.host = beyond.host;
+     where r.ctid = beyond.address;
   end if;
   perform refresh_turns(p_now, p_tenants);
 end $$;

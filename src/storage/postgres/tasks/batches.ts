@@ -1,6 +1,7 @@
 import type { BatchRecord, BatchTaskRecord } from "../../storage.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
 import { readSql } from "../connection/sql-file.ts";
+import { isOf } from "./read-tasks.ts";
 
 export async function getBatch(
   db: PostgresDatabase,
@@ -36,7 +37,7 @@ export async function batchTasks(
     text: `select t.id, t.agent, coalesce(l.state, t.resting_state) as state, t.error, readable_json(t.spec) ->> 'key' as key,
                   coalesce(readable_json(t.spec) -> 'dependsOn', '[]') as "dependsOn"
              from task t left join lease l on l.task_seq = t.seq
-            where t.batch = $2 and t.tenant = $1 order by t.seq limit $3`,
+            where t.batch = $2 and ${isOf("t", "$1")} order by t.seq limit $3`,
     values: [tenant, batch, limit],
   });
   return rows;

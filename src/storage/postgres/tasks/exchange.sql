@@ -34,7 +34,8 @@ begin
     if p_again and not found then v_own.lanes := '{}'; end if;
   end if;
   if v_stored.served_at is not null then
-    select v_stored as own, null::json as expired, false as settled, false as has_freed, null::text[] as freed_lanes into v_done;
+    select v_stored as own, null::json as expired, false as settled, false as has_freed, null::text[] as freed_lanes, false as is_shared
+      into v_done;
   else
     v_now := take_write_lock(p_now);
     select * into v_done from serve_exchanges(v_now, v_own, p_max, p_others);
@@ -42,13 +43,14 @@ begin
   commit;
   v_own := v_done.own;
   result := exchange_result(v_own.served_at, v_own.lost, v_own.started_seqs, v_own.started_tokens, v_own.started_states,
-                            v_own.critical_waits, v_done.expired, v_done.settled, v_done.has_freed, v_done.freed_lanes);
+                            v_own.critical_waits, v_done.expired, v_done.settled, v_done.has_freed, v_done.freed_lanes,
+                            v_stored.served_at is not null, v_done.is_shared);
 end $$;
 
--- Does this exchange, and with it the exchanges of other nodes that wait for it. own: with its result.
+-- Does this exchange, and with it the exchanges of other nodes that wait for it. own: with its result. is_shared: it did others.
 create function serve_exchanges(
   p_now bigint, p_own exchange_request, p_max integer, p_others boolean,
-  out own exchange_request, out expired json, out settled boolean, out has_freed boolean, out freed_lanes text[])
+  out own exchange_request, out expired json, out settled boolean, out has_freed boolean, out freed_lanes text[], out is_shared boolean)
 language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -58,6 +60,7 @@ begin
   own := p_own;
   settled := false;
   has_freed := false;
+  is_shared := false;
   perform 1 from node where id = p_own.node and not dead;
   if not found then
     own.served_at := p_now;
@@ -80,6 +83,7 @@ begin
       settled := v_done.settled;
       has_freed := v_done.has_freed;
       freed_lanes := v_done.freed_lanes;
+      is_shared := true;
       return;
     exception when others then
       -- One of them cannot be stored. Each is done alone then, and only that one fails.

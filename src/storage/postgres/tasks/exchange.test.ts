@@ -8,6 +8,7 @@ import {
   peaks,
   prepareDatabases,
   settle,
+  signalsArrived,
   submit,
   tasksOf,
 } from "../../../../test/postgres/several-nodes.ts";
@@ -102,6 +103,37 @@ describe("exchanges of several nodes that come together", () => {
     expect(await rowsOf(admin, "task.completed")).toEqual([20]);
     expect(await requests(admin)).toBe(0);
     expect(await first.counters.recountAll()).toEqual([]);
+  });
+
+  test("notify another node once of the events of all", async () => {
+    const { nodes, first, admin } = await openNodes(4);
+    const reader = at(nodes, 3).storage;
+    const writers = nodes.slice(0, 3);
+    await submit(first, tasksOf(5, 30));
+    const arrived = async () => {
+      for (const { storage } of writers) await signalsArrived(storage, reader);
+    };
+    await arrived();
+    let heard = 0;
+    reader.subscribe(({ kind }) => {
+      if (kind === "events") heard += 1;
+    });
+    const claims = [{ lane: LANE, limit: 5 }];
+    const results = ended(
+      await together(
+        admin,
+        writers.map((node) => () => exchange(node, { claims })),
+      ),
+    );
+    expect(results.map(({ claimed }) => claimed.length)).toEqual([5, 5, 5]);
+    await arrived();
+    expect(heard).toBe(1);
+    // One that only waits still has the events of the others notified.
+    const held = at(results, 1).claimed;
+    const [idle, busy] = [at(nodes, 0), at(nodes, 1)];
+    await together(admin, [() => exchange(idle, {}), () => exchange(busy, { finishes: settle(held) })]);
+    await arrived();
+    expect(heard).toBe(2);
   });
 
   test("share the tasks when there are too few for all", async () => {

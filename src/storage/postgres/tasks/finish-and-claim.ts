@@ -13,7 +13,7 @@ import {
 } from "../../storage.ts";
 import { type Wave, wavesOf } from "../../waves.ts";
 import { isAlone } from "../connection/abilities.ts";
-import type { PostgresDatabase, Statement } from "../connection/database.ts";
+import type { PostgresDatabase } from "../connection/database.ts";
 import { readSql } from "../connection/sql-file.ts";
 import { cleanText, numberArray } from "../connection/text.ts";
 import { agentLimitOf } from "../counters/counters.ts";
@@ -56,22 +56,22 @@ export async function finishAndClaim(
       db.othersAlive,
     ],
   });
-  const started = (rows: readonly ResultRow[]) => startedStatement(db, resultIn(rows));
-  const { rows, found, durable } =
+  const { rows, durable } =
     finishes.length > 0
-      ? await db.writeEarly<ResultRow, StartedRow>(exchange, started)
-      : { rows: await db.write<ResultRow>(exchange), found: undefined, durable: undefined };
+      ? await db.writeEarly<ResultRow>(exchange)
+      : { rows: await db.write<ResultRow>(exchange), durable: undefined };
   const result = resultIn(rows);
   const lost = new Set(result.lost);
   const finished = finishes
     .filter(({ token }) => !lost.has(token))
     .map(({ token, settlement }) => ({ token, state: settlement.to }));
-  const claimed = await (found === undefined
-    ? toClaimed(db, result, params.node)
-    : toClaimedTasks(db, found, { at: result.at, node: params.node }));
+  const claimed = await toClaimed(db, result, params.node);
   const expired = result.expired ?? [];
   const reported = params.progress.length + (params.begun?.length ?? 0);
-  if (claimed.length + expired.length + finished.length + reported > 0) db.signal({ kind: "events" });
+  // The node whose exchange did this one notifies the others of the events of both.
+  const hasEvents = claimed.length + expired.length + finished.length + reported > 0;
+  if (hasEvents) db.signalHere({ kind: "events" });
+  if (result.shared || (hasEvents && !result.served)) db.signalOthers({ kind: "events" });
   if (result.settled) signalReleased(db);
   if (result.freed || finished.some(({ state }) => state === "queued")) db.signalOthers({ kind: "work" });
   else if (result.freedLanes !== null) db.signalOthers({ kind: "work", lanes: result.freedLanes });
@@ -183,21 +183,20 @@ function aloneFor(node: string): string {
     select p.id from pool p join node o on o.profile = any (p.profiles) where o.id = ${node} and not o.dead)`;
 }
 
-async function toClaimed(db: PostgresDatabase, result: ExchangeResult, node: string): Promise<ClaimedTask[]> {
-  const statement = startedStatement(db, result);
-  if (statement === null) return [];
-  return toClaimedTasks(db, await db.read<StartedRow>(statement), { at: result.at, node });
-}
-
-/** Reads the tasks that an exchange started; null: it started none. One that was cancelled and deleted since is left out. */
-function startedStatement(db: PostgresDatabase, { seqs, tokens, states }: ExchangeResult): Statement | null {
-  if (seqs === null || tokens === null || seqs.length === 0) return null;
+/** Reads the tasks that an exchange started. One that was cancelled and deleted since is left out. */
+async function toClaimed(
+  db: PostgresDatabase,
+  { at, seqs, tokens, states }: ExchangeResult,
+  node: string,
+): Promise<ClaimedTask[]> {
+  if (seqs === null || tokens === null || seqs.length === 0) return [];
   for (const token of tokens) db.sawEvent(token);
-  return {
+  const rows = await db.read<StartedRow>({
     name: "started_tasks",
     text: startedTasks("$1", "$2", "$3"),
     values: [numberArray(seqs), numberArray(tokens), states],
-  };
+  });
+  return toClaimedTasks(db, rows, { at, node });
 }
 
 async function toClaimedTasks(
@@ -206,7 +205,7 @@ async function toClaimedTasks(
   { at, node }: { at: number; node: string },
 ): Promise<ClaimedTask[]> {
   const claimed = { ...JUST_CLAIMED, held_node: node, held_since: String(at) };
-  // The rows are nobody else's: copies of so many columns would be a fifth of what a claimed task costs here.
+  // The rows are completed rather than copied: they have many columns.
   const tasks = await toTaskRecords(
     db,
     rows.map((row) => Object.assign(row, claimed, { held_state: row.state })),
@@ -250,6 +249,10 @@ interface ExchangeResult {
   readonly freed: boolean;
   /** The same in these lanes; null: in none. */
   readonly freedLanes: readonly string[] | null;
+  /** The exchange of another node did this one. */
+  readonly served: boolean;
+  /** This exchange did those of other nodes, too. */
+  readonly shared: boolean;
 }
 
 interface ResultRow {

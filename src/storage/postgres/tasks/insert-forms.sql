@@ -374,7 +374,8 @@ begin
   end if;
   with own as (
     select u.tenant, coalesce(sum(t.waiting - t.exempt), 0) as tenant_counted
-      from (select distinct f.tenant from unnest(p_forms) f) u left join tenant_line t on t.tenant = u.tenant group by u.tenant),
+      from (select distinct f.tenant from unnest(p_forms) f) u
+      left join lateral (select waiting, exempt from tenant_line where tenant = u.tenant offset 0) t on true group by u.tenant),
   positioned as (
     select n, agent_position, (f).tenant, (f).agent, (f).origin is null as counts, (f).agent_counted, (f).agent_max, o.tenant_counted,
            (f).tenant_max, coalesce((f).tenant_max, p_max_queue) as bound, (f).tenant_disabled,

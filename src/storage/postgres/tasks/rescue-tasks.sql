@@ -16,15 +16,17 @@ begin
     -- A task that had not begun to run was not lost with its process.
     with lost as (
       update task t set losses = t.losses + 1
-        from lease l where l.task_seq = t.seq and l.task_seq = any (v_seqs) and l.state = 'running'
+        from lease l cross join lateral (select ctid as address from task where seq = l.task_seq offset 0) a
+       where l.task_seq = any (v_seqs) and l.state = 'running' and t.ctid = a.address
       returning t.seq, t.losses, t.retry_count < t.max_retries_if_lost as rescuable)
     select array_agg(seq) into v_alone
       from lost where losses >= :ALONE_AFTER_LOSSES and losses < p_max_lost and rescuable;
     if v_alone is not null then perform move_to_alone(v_alone); end if;
   end if;
   with gone as (
-    delete from lease l using task t
-     where l.task_seq = any (v_seqs) and t.seq = l.task_seq
+    delete from lease l using unnest(v_seqs) u(seq)
+     cross join lateral (select losses, retry_count, max_retries_if_lost from task where seq = u.seq offset 0) t
+     where l.task_seq = u.seq
     returning l.*, t.losses >= p_max_lost is true as lost, t.losses,
               t.retry_count < t.max_retries_if_lost and t.losses >= p_max_lost is not true as rescuable)
   select array_agg(row(task_seq, task_seq, token, node, line, attempt, started_at,
@@ -40,5 +42,6 @@ begin
   perform settle_moves(v_now, :RELEASED_MAX);
   :PREEMPT
   return query
-    select e.state, n.tenant, n.agent, n.lane from unnest(v_ended) e join line n on n.id = e.line order by e.task_seq;
+    select e.state, n.tenant, n.agent, n.lane from unnest(v_ended) e
+     cross join lateral (select tenant, agent, lane from line where id = e.line offset 0) n order by e.task_seq;
 end $$;

@@ -1,6 +1,7 @@
 import { TASK_LOG_MAX } from "../../../model/task-log.ts";
 import { piecesToPage, type StoredPiece, type TaskLogStorage } from "../../storage.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
+import { isOf } from "./read-tasks.ts";
 
 /** Log lines are not counted and publish no events, so that no write takes the write lock. */
 export function postgresTaskLogs(db: PostgresDatabase): TaskLogStorage {
@@ -47,7 +48,7 @@ interface LogRow {
 const READ = `
   with asked as (
     select t.seq, coalesce($3::integer, (select max(l.attempt) from task_log l where l.task_seq = t.seq)) as attempt
-      from task t where t.tenant = $1 and t.id = $2 and t.agent = coalesce($6, t.agent))
+      from task t where t.id = $2 and ${isOf("t", "$1")} and t.agent = coalesce($6, t.agent))
   select a.attempt, l.last_n, l.lines,
          (select coalesce(max(k.last_n) - sum(k.count), 0) from task_log k
            where k.task_seq = a.seq and k.attempt = a.attempt) as dropped

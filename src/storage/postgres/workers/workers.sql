@@ -215,8 +215,9 @@ begin
   end if;
   if v_alone is not null then perform move_to_alone(v_alone); end if;
   with gone as (
-    delete from lease l using task t
-     where l.task_seq = any (v_seqs) and t.seq = l.task_seq
+    delete from lease l using unnest(v_seqs) u(seq)
+     cross join lateral (select losses, retry_count, max_retries_if_lost from task where seq = u.seq offset 0) t
+     where l.task_seq = u.seq
     returning l.*, t.losses >= p_max_lost is true as lost, t.losses, p_counted and l.state = 'running' as is_retry,
               t.losses >= p_max_lost is not true
                 and (t.retry_count < t.max_retries_if_lost or not (p_counted and l.state = 'running')) as rescuable)
