@@ -296,28 +296,28 @@ type BestPolls = Map<PollGroup, OpenPoll | undefined>;
 
 /** Of the polls that can take a task of an agent queue: the one whose worker holds the fewest, then the longest waiting. */
 function pollFor({ agentQueue, groups }: Candidate, known: BestPolls): OpenPoll | undefined {
-  if (isAloneKind(agentQueue.kind)) return firstOf(groups.map((group) => bestOf(group, { alone: true })));
-  return firstOf(
-    groups.map((group) => {
-      if (!known.has(group)) known.set(group, bestOf(group, { alone: false }));
-      return known.get(group);
-    }),
-  );
+  const isAlone = isAloneKind(agentQueue.kind);
+  let best: OpenPoll | undefined;
+  for (const group of groups) {
+    if (!isAlone && !known.has(group)) known.set(group, bestOf(group, { isAlone }));
+    const open = isAlone ? bestOf(group, { isAlone }) : known.get(group);
+    if (open !== undefined && (best === undefined || isBefore(open, best))) best = open;
+  }
+  return best;
 }
 
-function bestOf({ polls }: PollGroup, { alone }: { readonly alone: boolean }): OpenPoll | undefined {
-  return firstOf(
-    polls.filter(
-      ({ taker, left }) => left > 0 && !taker.holdsAlone && taker.held < (alone ? 1 : taker.row.slots),
-    ),
-  );
+function bestOf({ polls }: PollGroup, { isAlone }: { readonly isAlone: boolean }): OpenPoll | undefined {
+  let best: OpenPoll | undefined;
+  for (const open of polls) {
+    const { taker, left } = open;
+    if (left <= 0 || taker.holdsAlone || taker.held >= (isAlone ? 1 : taker.row.slots)) continue;
+    if (best === undefined || isBefore(open, best)) best = open;
+  }
+  return best;
 }
 
-function firstOf(polls: readonly (OpenPoll | undefined)[]): OpenPoll | undefined {
-  return smallest(
-    polls.filter((poll) => poll !== undefined),
-    (a, b) => a.taker.held - b.taker.held || a.n - b.n,
-  );
+function isBefore(one: OpenPoll, other: OpenPoll): boolean {
+  return one.taker.held < other.taker.held || (one.taker.held === other.taker.held && one.n < other.n);
 }
 
 function smallest<Item>(items: readonly Item[], compare: (a: Item, b: Item) => number): Item | undefined {
