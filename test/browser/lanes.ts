@@ -74,10 +74,10 @@ export function lanesTests(world: () => World): void {
     await laneOf(viewer, lane).getByText("1 waiting").waitFor();
     expect(await viewer.getByRole("button", { name: /Clear|New lane/ }).count()).toBe(0);
     expect(await viewer.getByRole("slider").count()).toBe(0);
-    const operator = await open("operator");
-    // Another tenant's tasks wait there, too.
+    // Another tenant's tasks wait there, too. The operator's page gets no events of them.
     const other = await newTenant(world());
     for (const message of ["one", "two"]) await other.rota.tasks.submit({ message, lane });
+    const operator = await open("operator");
     await laneOf(operator, lane).getByText("3 waiting").waitFor();
     await laneOf(operator, lane).getByRole("button", { name: "Clear" }).click();
     await operator.getByRole("button", { name: "Cancel 1 task" }).waitFor();

@@ -66,4 +66,11 @@ describe("the entries of a day", () => {
       place(Array.from({ length: 9 }, (_each, index) => entry(String(index), 6))).map(({ more }) => more),
     ).toEqual([0, 0, 6]);
   });
+
+  test("show a failure rather than others where there is room for one only", () => {
+    const failed: Entry = { ...entry("failed", 23.2), status: "failed" };
+    const [shown, ...rest] = place([entry("a", 23.1), failed, entry("b", 23.3)]);
+    expect(rest).toEqual([]);
+    expect(shown).toMatchObject({ key: "failed", y: 23, more: 2 });
+  });
 });

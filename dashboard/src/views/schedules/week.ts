@@ -80,7 +80,7 @@ export function weekOf({ first, runs, upcoming, schedules, zoneOf }: WeekParts):
       name,
       phrase: known.get(scheduleId)?.schedule_phrase ?? "often",
       runs: (band?.runs ?? 0) + (status === "due" ? 0 : 1),
-      failed: (band?.failed ?? 0) + (status === "failed" || status === "missed" ? 1 : 0),
+      failed: (band?.failed ?? 0) + (hasFailed(entry) ? 1 : 0),
     });
   };
   for (const { id, task_id, due_at, status, queue_task_id, moments } of runs) {
@@ -108,17 +108,25 @@ export function weekOf({ first, runs, upcoming, schedules, zoneOf }: WeekParts):
   return { bands: [...bands.values()], days: days.map(place) };
 }
 
-/** Entries that would overlap move down. Those that would move too far are counted at the one before. */
+/**
+ * Entries that would overlap move down. Those that would move too far are counted at the one before. Of these a failure is shown
+ * rather than another.
+ */
 export function place(entries: readonly Entry[]): readonly PlacedEntry[] {
   const placed: PlacedEntry[] = [];
   for (const entry of entries.toSorted((one, other) => one.hour - other.hour)) {
     const last = placed.at(-1);
     const y = Math.max(Math.min(entry.hour, LAST_H), last === undefined ? 0 : last.y + ROOM_H);
     if (last !== undefined && (y - entry.hour > SHIFT_MAX_H || y > LAST_H + 0.5)) {
-      placed[placed.length - 1] = { ...last, more: last.more + 1 };
+      const shown = hasFailed(entry) && !hasFailed(last) ? { ...entry, y: last.y } : last;
+      placed[placed.length - 1] = { ...shown, more: last.more + 1 };
     } else {
       placed.push({ ...entry, y, more: 0 });
     }
   }
   return placed;
+}
+
+function hasFailed({ status }: Pick<Entry, "status">): boolean {
+  return status === "failed" || status === "missed";
 }
