@@ -14,6 +14,10 @@ import {
 
 const BUSY = { workers: 50, slots: 4 } as const;
 const IDLE = { workers: 200, slots: 5 } as const;
+/** Tasks that take as long as a short call of a browser or a model: for the share of the slots that workers keep busy. */
+const TASK_MS = 100;
+/** A backlog for this many seconds of all slots. */
+const BUSY_SEC = 8;
 /** Some work comes every ten seconds or more: a longer measurement counts it evenly with and without workers. */
 const IDLE_SPANS = 3;
 /** At most one a second. The figure is rounded to tenths. */
@@ -68,6 +72,14 @@ async function workers(
       return drain.rate;
     },
   });
+  const taskSlots = (slots * 1_000) / TASK_MS;
+  const shares: number[] = [];
+  for (let turn = 1; turn <= turns; turn++) {
+    const tasks = taskSlots * BUSY_SEC;
+    const { rate } = await measureWorkersDrain(places, { tasks, ...BUSY, taskMs: TASK_MS });
+    shares.push(rate / taskSlots);
+    console.error(`  turn ${turn}: tasks of ${TASK_MS} ms, ${Math.round(rate)}/s of ${taskSlots}`);
+  }
   const cpu = (of: (drain: WorkersDrain) => number) => drains.map((drain) => Math.round(of(drain)));
   const idle = await measureIdleWorkers(places, { ...IDLE, seconds: IDLE_SPANS * sizes.idleSec, counter });
   const name = `${BUSY.workers} workers × ${BUSY.slots} slots`;
@@ -82,6 +94,7 @@ async function workers(
       against: rates.functions,
       goal: { atLeast: 0.6 },
     }),
+    figure(`slots that ${name} keep busy, tasks of ${TASK_MS} ms, ${storage}`, "share", shares),
     figure(
       `CPU of the server for a task, ${storage}`,
       "µs",

@@ -33,14 +33,14 @@ export interface WorkersDrain {
 
 export function measureWorkersDrain(
   newPlace: NewPlace,
-  { tasks, workers, slots }: WorkersParams & { readonly tasks: number },
+  { tasks, workers, slots, taskMs = 0 }: WorkersParams & { readonly tasks: number; readonly taskMs?: number },
 ): Promise<WorkersDrain> {
   return inPlace(newPlace, async (place) => {
     const server = await ServerProcess.open(place.url, { slots: workers * slots });
     const { url } = server;
     const processes = await Promise.all(
       Array.from({ length: PROCESSES }, () =>
-        WorkersProcess.open({ url, workers: workers / PROCESSES, slots }),
+        WorkersProcess.open({ url, workers: workers / PROCESSES, slots, taskMs }),
       ),
     );
     await server.load(tasks);
@@ -145,7 +145,7 @@ export function measureIdleWorkers(
       };
     };
     const alone = await measure();
-    const waiting = await WorkersProcess.open({ url: server.url, workers, slots });
+    const waiting = await WorkersProcess.open({ url: server.url, workers, slots, taskMs: 0 });
     await waiting.start();
     const withWorkers = await measure();
     await counting?.close();

@@ -1,4 +1,5 @@
-/** Workers that do nothing but count, in a process of their own. */
+/** Workers whose handlers count and wait as long as the setup says, in a process of their own. */
+import { setTimeout as sleep } from "node:timers/promises";
 import { RotaWorker } from "../../src/client/index.ts";
 import { silentLog } from "../../src/model/log.ts";
 import { AGENTS } from "../workload.ts";
@@ -8,6 +9,8 @@ export interface WorkerSetup {
   readonly workers: number;
   /** Of each. */
   readonly slots: number;
+  /** How long each handler takes; 0: it returns at once. */
+  readonly taskMs: number;
 }
 
 export interface WorkerWord {
@@ -26,13 +29,13 @@ export type WorkerAnswer =
 /** Each report takes some of the time that is measured. */
 const REPORT_EVERY_MS = 20;
 
-const { url, workers, slots }: WorkerSetup = JSON.parse(process.argv[2] ?? "{}");
+const { url, workers, slots, taskMs }: WorkerSetup = JSON.parse(process.argv[2] ?? "{}");
 let tasks = 0;
 let firstAt = 0;
 const handler = () => {
   if (tasks === 0) firstAt = performance.timeOrigin + performance.now();
   tasks += 1;
-  return null;
+  return taskMs === 0 ? null : sleep(taskMs, null);
 };
 const agents = Array.from({ length: AGENTS }, (_, n) => `agent-${n}`);
 const all = Array.from(
