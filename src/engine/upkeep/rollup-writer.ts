@@ -5,6 +5,13 @@ import { ROLLUP_SLICE, type Storage } from "../../storage/storage.ts";
 const GATHER_MS = 2_000;
 /** The delay while another node counts. */
 const OTHER_NODE_MS = 1_000;
+/**
+ * While there is more to count, the pause after a slice, as a multiple of the time that the slice took: counting what a burst
+ * of submits has left must not take the thread, or the database, from the tasks.
+ */
+const PAUSE_RATIO = 2;
+/** The longest of these pauses. */
+const PAUSE_MAX_MS = 1_000;
 /** A signal may be lost: check at least this often. */
 const EVERY_MS = 60_000;
 
@@ -22,8 +29,11 @@ export class RollupWriter extends Service<RollupWriterOptions> {
   }
 
   async tick(): Promise<number> {
-    const { events, more } = await this.options.storage.rollups.advance({ limit: ROLLUP_SLICE });
+    const { clock, storage } = this.options;
+    const begun = clock.monotonic();
+    const { events, more } = await storage.rollups.advance({ limit: ROLLUP_SLICE });
     if (!more) return EVERY_MS;
-    return events === 0 ? OTHER_NODE_MS : 0;
+    if (events === 0) return OTHER_NODE_MS;
+    return Math.min((clock.monotonic() - begun) * PAUSE_RATIO, PAUSE_MAX_MS);
   }
 }
