@@ -19,7 +19,7 @@ const TASK_MS = 100;
 /** A backlog for this many seconds of all slots. */
 const BUSY_SEC = 8;
 /** Some work comes every ten seconds or more: a longer measurement counts it evenly with and without workers. */
-const IDLE_SPANS = 3;
+const IDLE_SPANS = 6;
 /** At most one a second. The figure is rounded to tenths. */
 const ADDED_GOAL = { below: 1.05 } as const;
 
