@@ -6,7 +6,7 @@ import type { Clock } from "../../model/clock.ts";
 import { silentLog } from "../../model/log.ts";
 import type { Storage } from "../../storage/storage.ts";
 import { ManualClock, settle } from "../../testing/manual-clock.ts";
-import { Gate } from "../../testing/signals.ts";
+import { Latch } from "../../testing/signals.ts";
 import { Heartbeat } from "./heartbeat.ts";
 
 /** A node among several: leases count. */
@@ -283,7 +283,7 @@ describe("a node that missed its lease", () => {
 });
 
 test("a node that leaves while a renewal is on its way does not take its own sign-off for a lost lease", async () => {
-  const arrives = new Gate();
+  const arrives = new Latch();
   let isLeaving = false;
   const { engine, log } = await makeNode({
     meddler: {
