@@ -233,7 +233,7 @@ describe("what cannot be is refused, and nothing is stored:", () => {
     [{ executor: {} }, "executor.type", /^`executor.type` must be/],
     [{ executor: { type: "htp" } }, "executor.type", /did you mean `http`\?$/],
     [{ executor: { type: "http" } }, "executor.url", /^`executor.url` must be an http or https URL/],
-    [{ executor: { ...MODEL, request: { a: nested(499) } } }, "executor", /nested deeper than 500 levels$/],
+    [{ executor: { ...MODEL, request: { a: nested(499) } } }, "executor", /than 500 levels: flatten it$/],
     [{ executor: { ...HTTP, urll: 1 } }, "executor.urll", /did you mean `executor.url`\?$/],
     [{ executor: { ...HTTP, headers: { a: 5 } } }, "executor.headers", /^`executor.headers` must/],
     [{ executor: { type: "command", command: ["rm"] } }, "executor.type", /must not be command/],

@@ -347,7 +347,7 @@ test("changes of nothing make no session, and leave one that is there as it is",
     400,
     "invalid_field",
     expect.stringMatching(
-      /^there is no session "user:42\/a" yet: say what to set of it, any of `agentId`, `lane`, /,
+      /^there is no session "user:42\/a" yet: set at least one of `agentId`, `lane`, /,
     ),
   ]);
   expect((await ask("/v1/sessions")).body.count).toBe(0);
