@@ -40,7 +40,7 @@ export async function measureWindow(target: EmptyStorage, { tasks }: { tasks: nu
   return perSecond(tasks, elapsedMs);
 }
 
-/** What a window takes out of a backlog at most: what is started before the node hears that it is enough comes on top. */
+/** What a window takes out of a backlog at most: what is started before the node is signalled that it is enough comes on top. */
 export function windowTasks(tasks: number): number {
   return WARM_UP + tasks + 1_000;
 }

@@ -8,7 +8,7 @@ export interface ConcurrentSubmitsParams {
   readonly callers: number;
 }
 
-/** Tasks a second that many callers hand in one by one, nothing being run meanwhile. */
+/** Tasks a second that many callers submit one by one, nothing being run meanwhile. */
 export function measureConcurrentSubmits(
   newStorage: NewStorage,
   params: ConcurrentSubmitsParams,

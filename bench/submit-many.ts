@@ -1,7 +1,7 @@
 import { withStorage, type NewStorage } from "./empty-storage.ts";
 import { openRota, perSecond, taskInputs } from "./workload.ts";
 
-/** Tasks a second that one caller hands in by `submitMany`, one call after the other, nothing being run meanwhile. */
+/** Tasks a second that one caller submits by `submitMany`, one call after the other, nothing being run meanwhile. */
 export function measureSubmitMany(
   newStorage: NewStorage,
   { tasks, perCall }: { tasks: number; perCall: number },

@@ -412,7 +412,7 @@ describe("a reader", () => {
     expect([all.position, ofUnknown.position]).toEqual([1, 1]);
     await add("a", "b");
     await settle();
-    // Two are at hand, and neither has been handed out.
+    // Two are at hand, and neither has been read.
     expect([all.position, ofUnknown.position]).toEqual([1, 3]);
     await all.next();
     expect(all.position).toBe(2);

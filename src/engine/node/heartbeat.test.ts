@@ -50,7 +50,7 @@ describe("a node that renews its lease", () => {
     await engine.start();
     await engine.intake.addMany([newTask({ id: "cancelled" }), newTask({ id: "kept" })]);
     await settle();
-    // The engine does not hear the storage's own signals in this test: another node cancels, and the word gets lost.
+    // The engine gets no signals of the storage in this test: another node cancels, and the signal gets lost.
     await storage.tasks.cancel({ tenant: "default", ids: ["cancelled"], error: null });
     await clock.advance(5_000);
     expect(signals.map(({ aborted }) => aborted)).toEqual([true, false]);

@@ -215,7 +215,7 @@ describe("the dispatcher", () => {
     const { engine, clock, storage, states } = await makeEngine();
     await engine.start();
     await settle();
-    // The engine does not hear the storage's own signals in this test.
+    // The engine gets no signals of the storage in this test.
     await storage.tasks.insert({ tasks: manyTasks(1), limits: ROOMY });
     await clock.advance(5_000);
     expect(await states()).toEqual({ done: 1 });

@@ -151,7 +151,7 @@ describe("estimateTokens", () => {
     expect(String(log.lines[0]?.fields["error"])).toContain("did not answer within 2000 ms");
   });
 
-  test("whose answer cannot be stored is named in the log, and the message is taken in", async () => {
+  test("whose answer cannot be stored is named in the log, and the message is accepted", async () => {
     const before = ({ operation }: Call) => {
       if (operation === "sessions.update") throw away();
     };

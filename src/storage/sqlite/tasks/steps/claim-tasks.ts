@@ -173,7 +173,7 @@ function chooseTasks(tx: Transaction, tenant: TenantQueue, tokens: readonly numb
     picks.push(...ahead);
     if (fair) tenant.ahead_streak += ahead.length;
     if (ahead.length > 0) continue;
-    // If nothing goes ahead, all remaining starts are fair; after a full streak, one start is.
+    // If nothing goes ahead, all remaining starts are fair; after the most consecutive critical tasks, one start is.
     picks.push(...chooseFairly(tx, tenant, aheadMax > 0 ? left : left.slice(0, 1)));
     tenant.ahead_streak = 0;
   }
