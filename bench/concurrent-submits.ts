@@ -1,5 +1,5 @@
 import type { Rota } from "../src/interface/rota.ts";
-import { withStorage, type NewStorage } from "./empty-storage.ts";
+import { type NewStorage, withStorage } from "./empty-storage.ts";
 import { openRota, perSecond, StartCounter, taskInputs } from "./workload.ts";
 
 export interface ConcurrentSubmitsParams {

@@ -1,4 +1,4 @@
-import { withStorage, type NewStorage } from "./empty-storage.ts";
+import { type NewStorage, withStorage } from "./empty-storage.ts";
 import { AT_ONCE, loadBacklog, openRota, perSecond, StartCounter } from "./workload.ts";
 
 export interface DrainParams {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { withStorage, type NewStorage, type EmptyStorage } from "./empty-storage.ts";
+import { type EmptyStorage, type NewStorage, withStorage } from "./empty-storage.ts";
 import { openRota } from "./workload.ts";
 
 /** What starting leaves to be done is done by then. */

@@ -1,4 +1,4 @@
-import { withStorage, type NewStorage } from "./empty-storage.ts";
+import { type NewStorage, withStorage } from "./empty-storage.ts";
 import { openRota, perSecond, taskInputs } from "./workload.ts";
 
 /** Tasks a second that one caller submits by `submitMany`, one call after the other, nothing being run meanwhile. */

@@ -98,7 +98,17 @@ test.each([
     ["src/**/*.{ts,sql}", "bin/*.js", "clients/**/*.py", "examples/**/*.{ts,py,sh}"],
     800,
   ],
-  ["the code does not take over the names of old columns", COLUMNS, ["src/*.ts", "src/!(storage)/**/*.ts", "src/storage/*.ts", "src/storage/{sqlite,oracle,conformance}/**/*.ts"], 1_000],
+  [
+    "the code does not take over the names of old columns",
+    COLUMNS,
+    [
+      "src/*.ts",
+      "src/!(storage)/**/*.ts",
+      "src/storage/*.ts",
+      "src/storage/{sqlite,oracle,conformance}/**/*.ts",
+    ],
+    1_000,
+  ],
   ["the storage says how something is reported", REPORTS, ["src/storage/**/*.{ts,sql}"], 300],
 ])("%s", (_name, words, pattern, filesMin) => {
   const files = globSync(pattern, { cwd: ROOT, exclude: [RELEASED] });

@@ -2,7 +2,7 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import autocannon from "autocannon";
-import { withStorage, type NewStorage } from "../empty-storage.ts";
+import { type NewStorage, withStorage } from "../empty-storage.ts";
 import { taskInput } from "../workload.ts";
 import type { ServerKind } from "./server-program.ts";
 

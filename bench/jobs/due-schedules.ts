@@ -1,7 +1,7 @@
+import { type NewStorage, postgresStorage, sqliteStorage, withStorage } from "../empty-storage.ts";
 import { type Figure, figure } from "../figure.ts";
 import type { Setting } from "../job.ts";
 import { loadSchedules } from "../load-schedules.ts";
-import { withStorage, type NewStorage, postgresStorage, sqliteStorage } from "../empty-storage.ts";
 import { openRota } from "../workload.ts";
 
 /** From the first schedule to the moment at which all are due. */

@@ -1,8 +1,8 @@
 import { type Backlog, fillStorage, measureWindow, windowTasks } from "../backlog.ts";
+import { type NewStorage, postgresStorage, sqliteStorage, withStorage } from "../empty-storage.ts";
 import { type Figure, figure, shareOf } from "../figure.ts";
 import { inTurns } from "../in-turns.ts";
 import type { Setting } from "../job.ts";
-import { withStorage, type NewStorage, postgresStorage, sqliteStorage } from "../empty-storage.ts";
 import { AGENTS } from "../workload.ts";
 
 /** What waits behind the tasks that are measured in the small backlog. */

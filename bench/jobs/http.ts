@@ -1,8 +1,8 @@
+import { sqliteStorage } from "../empty-storage.ts";
 import { type Figure, figure, shareOf } from "../figure.ts";
 import { measurePosts, type Posts } from "../http/measure-posts.ts";
 import type { ServerKind } from "../http/server-program.ts";
 import type { Setting } from "../job.ts";
-import { sqliteStorage } from "../empty-storage.ts";
 
 const CONNECTIONS = 50;
 

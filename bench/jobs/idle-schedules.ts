@@ -1,9 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import {
+  type EmptyStorage,
+  type NewStorage,
+  postgresStorage,
+  sqliteStorage,
+  withStorage,
+} from "../empty-storage.ts";
 import { type Figure, figure } from "../figure.ts";
 import { type Counter, type IdleCost, idleCost } from "../idle-cost.ts";
 import type { Setting } from "../job.ts";
 import { loadSchedules } from "../load-schedules.ts";
-import { withStorage, type NewStorage, type EmptyStorage, postgresStorage, sqliteStorage } from "../empty-storage.ts";
 import { countTransactions } from "../postgres/count-transactions.ts";
 import { countStatements } from "../sqlite/count-statements.ts";
 import { openRota } from "../workload.ts";

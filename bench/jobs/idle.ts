@@ -1,7 +1,7 @@
+import { type EmptyStorage, type NewStorage, postgresStorage, sqliteStorage } from "../empty-storage.ts";
 import { type Figure, figure } from "../figure.ts";
 import { type Counter, type IdleCost, measureIdleCost } from "../idle-cost.ts";
 import type { Setting } from "../job.ts";
-import { type NewStorage, type EmptyStorage, postgresStorage, sqliteStorage } from "../empty-storage.ts";
 import { countTransactions } from "../postgres/count-transactions.ts";
 import { countStatements } from "../sqlite/count-statements.ts";
 

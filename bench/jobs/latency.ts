@@ -1,6 +1,6 @@
+import { memoryStorage, type NewStorage, postgresStorage, sqliteStorage } from "../empty-storage.ts";
 import { type Figure, figure, percentile } from "../figure.ts";
 import type { Setting } from "../job.ts";
-import { memoryStorage, type NewStorage, postgresStorage, sqliteStorage } from "../empty-storage.ts";
 import { measureStartLatency } from "../start-latency.ts";
 
 export function latencyInMemory(setting: Setting): Promise<Figure[]> {

@@ -1,8 +1,14 @@
 import type { Rota } from "../../src/interface/rota.ts";
 import { createRota } from "../../src/rota.ts";
+import {
+  type EmptyStorage,
+  type NewStorage,
+  postgresStorage,
+  sqliteStorage,
+  withStorage,
+} from "../empty-storage.ts";
 import { type Figure, figure, percentile } from "../figure.ts";
 import type { Setting } from "../job.ts";
-import { withStorage, type NewStorage, type EmptyStorage, postgresStorage, sqliteStorage } from "../empty-storage.ts";
 import { AGENTS, AT_ONCE, schedulerOptions } from "../workload.ts";
 
 /** What every list and filter of the dashboard has to stay below. */

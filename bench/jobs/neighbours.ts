@@ -1,10 +1,10 @@
 import { mkdtemp } from "node:fs/promises";
 import { join } from "node:path";
+import { type NewStorage, postgresStorage, sqliteStorage } from "../empty-storage.ts";
 import type { Findings, Setting } from "../job.ts";
 import { measureScene } from "../neighbours/measure-scene.ts";
 import { formatNeighbours } from "../neighbours/report.ts";
 import { figuresOf, quietValues, type Scene } from "../neighbours/verdict.ts";
-import { type NewStorage, postgresStorage, sqliteStorage } from "../empty-storage.ts";
 
 export function neighboursOnSqlite(setting: Setting): Promise<Findings> {
   return neighbours("SQLite", sqliteStorage(setting), setting);

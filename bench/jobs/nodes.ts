@@ -1,8 +1,8 @@
 import { availableParallelism } from "node:os";
+import { postgresStorage } from "../empty-storage.ts";
 import { figure, shareOf } from "../figure.ts";
 import type { Findings, Setting } from "../job.ts";
 import { measureNodes, type NodesDrain } from "../nodes/drain-by-nodes.ts";
-import { postgresStorage } from "../empty-storage.ts";
 import { formatPart } from "../report.ts";
 
 const NODES = [1, 2, 4, 8] as const;

@@ -1,7 +1,7 @@
+import { postgresStorage } from "../empty-storage.ts";
 import { type Figure, figure, percentile } from "../figure.ts";
 import type { Setting } from "../job.ts";
 import { measureRealistic, type RealisticRun } from "../nodes/realistic.ts";
-import { postgresStorage } from "../empty-storage.ts";
 
 const NODES = [1, 4] as const;
 

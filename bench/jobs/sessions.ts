@@ -1,8 +1,8 @@
 import { measureDrain } from "../drain.ts";
+import { type NewStorage, postgresStorage, sqliteStorage } from "../empty-storage.ts";
 import { type Figure, figure, shareOf } from "../figure.ts";
 import { inTurns } from "../in-turns.ts";
 import type { Setting } from "../job.ts";
-import { type NewStorage, postgresStorage, sqliteStorage } from "../empty-storage.ts";
 
 export function sessionsOnSqlite(setting: Setting): Promise<Figure[]> {
   return sessions(sqliteStorage(setting), setting, "SQLite");
@@ -13,7 +13,11 @@ export function sessionsOnPostgres(setting: Setting): Promise<Figure[]> {
 }
 
 /** What it costs to keep conversations in order: the same tasks with and without them. */
-async function sessions(newStorage: NewStorage, { turns, sizes }: Setting, storage: string): Promise<Figure[]> {
+async function sessions(
+  newStorage: NewStorage,
+  { turns, sizes }: Setting,
+  storage: string,
+): Promise<Figure[]> {
   const tasks = sizes.sessions;
   const drain = await inTurns(turns, {
     none: () => measureDrain(newStorage, { tasks }),

@@ -1,9 +1,9 @@
 import { measureConcurrentSubmits, measureThroughput } from "../concurrent-submits.ts";
 import { measureDrain } from "../drain.ts";
+import { sqliteStorage } from "../empty-storage.ts";
 import { type Figure, figure, shareOf } from "../figure.ts";
 import { inTurns } from "../in-turns.ts";
 import type { Setting } from "../job.ts";
-import { sqliteStorage } from "../empty-storage.ts";
 import { measureRawDrain, measureRawInserts } from "../sqlite/raw-queue.ts";
 import { measureSubmitMany } from "../submit-many.ts";
 import { AT_ONCE } from "../workload.ts";

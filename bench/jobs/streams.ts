@@ -1,6 +1,6 @@
+import { sqliteStorage } from "../empty-storage.ts";
 import { type Figure, figure } from "../figure.ts";
 import type { Setting } from "../job.ts";
-import { sqliteStorage } from "../empty-storage.ts";
 import { measureStreams, type StreamFigures } from "../streams/measure-streams.ts";
 
 const GOAL = { below: 50 };

@@ -1,9 +1,9 @@
 import { measureDrain } from "../drain.ts";
+import { type EmptyStorage, type NewStorage, postgresStorage, sqliteStorage } from "../empty-storage.ts";
 import { type Figure, figure, percentile, shareOf } from "../figure.ts";
 import type { Counter } from "../idle-cost.ts";
 import { inTurns } from "../in-turns.ts";
 import type { Setting } from "../job.ts";
-import { type NewStorage, type EmptyStorage, postgresStorage, sqliteStorage } from "../empty-storage.ts";
 import { countTransactions } from "../postgres/count-transactions.ts";
 import {
   measureIdleWorkers,
@@ -69,7 +69,11 @@ async function workers(
     },
   });
   const cpu = (of: (drain: WorkersDrain) => number) => drains.map((drain) => Math.round(of(drain)));
-  const idle = await measureIdleWorkers(newStorage, { ...IDLE, seconds: IDLE_SPANS * sizes.idleSec, counter });
+  const idle = await measureIdleWorkers(newStorage, {
+    ...IDLE,
+    seconds: IDLE_SPANS * sizes.idleSec,
+    counter,
+  });
   const name = `${BUSY.workers} workers × ${BUSY.slots} slots`;
   const idleName = `${IDLE.workers} workers × ${IDLE.slots} slots idle`;
   return [

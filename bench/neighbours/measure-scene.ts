@@ -2,7 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { findFreePort } from "../../test/postgres/server.ts";
-import { withStorage, type NewStorage } from "../empty-storage.ts";
+import { type NewStorage, withStorage } from "../empty-storage.ts";
 import type { AttackName } from "./attack-names.ts";
 import type { AttackerOrders } from "./attacker-program.ts";
 import { type FloodCount, noRequests } from "./flood.ts";

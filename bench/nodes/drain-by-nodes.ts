@@ -1,5 +1,5 @@
+import { type NewStorage, withStorage } from "../empty-storage.ts";
 import { ServerCpu } from "../peers/server-cpu.ts";
-import { withStorage, type NewStorage } from "../empty-storage.ts";
 import { connect } from "../postgres/database.ts";
 import { loadBacklog, openRota, perSecond } from "../workload.ts";
 import { NodeProcess } from "./node-process.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Rota } from "../../src/interface/rota.ts";
-import { withStorage, type NewStorage } from "../empty-storage.ts";
+import { type NewStorage, withStorage } from "../empty-storage.ts";
 import { loadBacklog, openRota, perSecond, taskInput } from "../workload.ts";
 import { NodeProcess } from "./node-process.ts";
 

@@ -1,7 +1,7 @@
-import type { Setting } from "../job.ts";
 import { withStorage } from "../empty-storage.ts";
-import type { Values } from "./measures/measure.ts";
+import type { Setting } from "../job.ts";
 import { emptyStorageOf } from "./empty-storage-of.ts";
+import type { Values } from "./measures/measure.ts";
 import type { System, Tuning } from "./queue.ts";
 import { runMeasure } from "./run-process.ts";
 import type { Step } from "./steps.ts";

@@ -1,5 +1,5 @@
-import type { Setting } from "../job.ts";
 import { type NewStorage, postgresStorage, sqliteStorage } from "../empty-storage.ts";
+import type { Setting } from "../job.ts";
 import { connect } from "../postgres/database.ts";
 import type { StorageKind } from "./queue.ts";
 import { startRedis } from "./redis/redis-server.ts";

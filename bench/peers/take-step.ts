@@ -1,9 +1,9 @@
-import type { Setting } from "../job.ts";
 import type { EmptyStorage } from "../empty-storage.ts";
+import type { Setting } from "../job.ts";
 import { type Contender, measureOnce } from "./contender.ts";
+import { emptyStorageOf } from "./empty-storage-of.ts";
 import { windowTasks } from "./measures/drain.ts";
 import type { Values } from "./measures/measure.ts";
-import { emptyStorageOf } from "./empty-storage-of.ts";
 import { runMeasure } from "./run-process.ts";
 import type { Step } from "./steps.ts";
 

@@ -1,5 +1,5 @@
 import type { Client } from "pg";
-import { withStorage, type NewStorage, type EmptyStorage } from "../empty-storage.ts";
+import { type EmptyStorage, type NewStorage, withStorage } from "../empty-storage.ts";
 import { inBatches, RAW_COLUMNS, type RawRow, rawRows } from "../raw-rows.ts";
 import { perSecond } from "../workload.ts";
 import { connect } from "./database.ts";

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { fileURLToPath } from "node:url";
-import { withStorage, type NewStorage } from "../empty-storage.ts";
+import { type NewStorage, withStorage } from "../empty-storage.ts";
 import type { StreamCost } from "./server-program.ts";
 
 /** Connections that are made at the same time. */

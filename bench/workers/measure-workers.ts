@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { RotaClient, RotaWorker } from "../../src/client/index.ts";
 import { silentLog } from "../../src/model/log.ts";
+import { type EmptyStorage, type NewStorage, withStorage } from "../empty-storage.ts";
 import type { Counter } from "../idle-cost.ts";
 import { ServerCpu } from "../peers/server-cpu.ts";
-import { withStorage, type NewStorage, type EmptyStorage } from "../empty-storage.ts";
 import { perSecond } from "../workload.ts";
 import { ServerProcess, WorkersProcess } from "./processes.ts";
 

@@ -251,9 +251,13 @@ export function createSessions(options: SessionsOptions): Sessions {
 
 function sessionBusy(key: string, open: number): RotaError {
   const tasks = open === 1 ? "1 task of it runs or waits" : `${open} tasks of it run or wait`;
-  return new RotaError("conflict", `session ${quoted(key)} is not idle: ${tasks}; send \`POST /v1/sessions/{key}/stopall\` first`, {
-    details: { open },
-  });
+  return new RotaError(
+    "conflict",
+    `session ${quoted(key)} is not idle: ${tasks}; send \`POST /v1/sessions/{key}/stopall\` first`,
+    {
+      details: { open },
+    },
+  );
 }
 
 function sessionFull(key: string, details: { readonly waiting: number; readonly cap: number }): RotaError {

@@ -190,7 +190,10 @@ function stringify(given: Fields): string {
 }
 
 function tooDeep(): RotaError {
-  return new RotaError("invalid_field", `the task is nested deeper than ${JSON_DEPTH_MAX} levels: flatten it`);
+  return new RotaError(
+    "invalid_field",
+    `the task is nested deeper than ${JSON_DEPTH_MAX} levels: flatten it`,
+  );
 }
 
 function kindOf(input: TaskInput): TaskKind {
@@ -250,7 +253,10 @@ function checkMoments({ runAt, deadline }: TaskInput, now: number): void {
     throw invalidField("deadline", "`deadline` is in the past: write a later time");
   }
   if (runAt !== undefined && deadline <= runAt) {
-    throw invalidField("deadline", "`deadline` must be after `runAt`, or the task could never start: write a later `deadline`, or an earlier `runAt`");
+    throw invalidField(
+      "deadline",
+      "`deadline` must be after `runAt`, or the task could never start: write a later `deadline`, or an earlier `runAt`",
+    );
   }
 }
 

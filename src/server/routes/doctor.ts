@@ -21,7 +21,8 @@ export const doctorRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { ins
       await installation.doctor({ ...caller, onProgress }).then(
         (report) => stream.end(report),
         (error) => {
-          if (!(error instanceof RotaError || left.signal.aborted)) log.error({ error }, "the doctor's check failed");
+          if (!(error instanceof RotaError || left.signal.aborted))
+            log.error({ error }, "the doctor's check failed");
           stream.fail(error);
         },
       );

@@ -346,9 +346,7 @@ test("changes of nothing make no session, and leave one that is there as it is",
   expect([status, body.code, body.error]).toEqual([
     400,
     "invalid_field",
-    expect.stringMatching(
-      /^there is no session "user:42\/a" yet: set at least one of `agentId`, `lane`, /,
-    ),
+    expect.stringMatching(/^there is no session "user:42\/a" yet: set at least one of `agentId`, `lane`, /),
   ]);
   expect((await ask("/v1/sessions")).body.count).toBe(0);
   const patched = await ask(PATH, { method: "PATCH", json: { cap: 3 } });

@@ -333,7 +333,11 @@ test("wrong input is refused with what to write instead", async () => {
     ["/v1/workers", { name: "w", agents: ["py"], slots: 1, slot: 1 }, "slots"],
     [`/v1/workers/${worker}/claim`, { claimId: "1", max: 1 }, "claimId"],
     [`/v1/workers/${worker}/claim`, { claimId: randomUUID(), max: 1, waitS: 26 }, "waitS"],
-    [`/v1/workers/${worker}/claim`, { claimId: randomUUID(), max: 1, agents: ["*"] }, '"*" is not allowed here: list'],
+    [
+      `/v1/workers/${worker}/claim`,
+      { claimId: randomUUID(), max: 1, agents: ["*"] },
+      '"*" is not allowed here: list',
+    ],
     ["/v1/attempts/att_x/heartbeat", [], "the body must be an object"],
     [`/v1/workers/${worker}/finish`, { attempts: [] }, "attempts"],
     [`/v1/workers/${worker}/finish`, { attempts: [{ attemptToken: "a", outcome: "failed" }] }, "error"],
