@@ -27,7 +27,7 @@ export function describeTasks(open: Open): void {
 
     test.each([
       [{}, undefined],
-      [{ message: "a", payload: 1 }, undefined],
+      [{ message: "a", payload: 1 }, "payload"],
       [{ message: "a", agentId: "no\nagent" }, "agentId"],
       [{ message: "a", priority: "urgent" }, "priority"],
       [{ message: "a", deadline: "2001-01-01T00:00:00Z" }, "deadline"],
