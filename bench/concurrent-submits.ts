@@ -1,5 +1,5 @@
 import type { Rota } from "../src/interface/rota.ts";
-import { inPlace, type NewPlace } from "./place.ts";
+import { type NewStorage, withStorage } from "./empty-storage.ts";
 import { openRota, perSecond, StartCounter, taskInputs } from "./workload.ts";
 
 export interface ConcurrentSubmitsParams {
@@ -8,13 +8,13 @@ export interface ConcurrentSubmitsParams {
   readonly callers: number;
 }
 
-/** Tasks a second that many callers hand in one by one, nothing being run meanwhile. */
+/** Tasks a second that many callers submit one by one, nothing being run meanwhile. */
 export function measureConcurrentSubmits(
-  newPlace: NewPlace,
+  newStorage: NewStorage,
   params: ConcurrentSubmitsParams,
 ): Promise<number> {
-  return inPlace(newPlace, async (place) => {
-    const rota = await openRota(place.url, {});
+  return withStorage(newStorage, async (target) => {
+    const rota = await openRota(target.url, {});
     const begun = performance.now();
     await submitAll(rota, params);
     const elapsedMs = performance.now() - begun;
@@ -24,10 +24,10 @@ export function measureConcurrentSubmits(
 }
 
 /** The same while what arrives is run: until the last end is written down. */
-export function measureThroughput(newPlace: NewPlace, params: ConcurrentSubmitsParams): Promise<number> {
-  return inPlace(newPlace, async (place) => {
+export function measureThroughput(newStorage: NewStorage, params: ConcurrentSubmitsParams): Promise<number> {
+  return withStorage(newStorage, async (target) => {
     const counter = new StartCounter();
-    const rota = await openRota(place.url, { handler: counter.handler });
+    const rota = await openRota(target.url, { handler: counter.handler });
     await rota.start();
     const allStarted = counter.reached(params.tasks);
     const begun = performance.now();

@@ -1,4 +1,4 @@
-import { inPlace, type NewPlace } from "./place.ts";
+import { type NewStorage, withStorage } from "./empty-storage.ts";
 import { AT_ONCE, loadBacklog, openRota, perSecond, StartCounter } from "./workload.ts";
 
 export interface DrainParams {
@@ -17,12 +17,12 @@ export interface DrainParams {
 }
 
 /** Tasks a second, from `start()` until the last end of a preloaded backlog is written down. */
-export function measureDrain(newPlace: NewPlace, params: DrainParams): Promise<number> {
+export function measureDrain(newStorage: NewStorage, params: DrainParams): Promise<number> {
   const { tasks, nodes = 1, atOnce = AT_ONCE, listening = false, sessions, agents, tenants = 0 } = params;
-  return inPlace(newPlace, async (place) => {
+  return withStorage(newStorage, async (target) => {
     const counter = new StartCounter();
     const options = { handler: counter.handler, nodes, atOnce };
-    const rotas = await Promise.all(Array.from({ length: nodes }, () => openRota(place.url, options)));
+    const rotas = await Promise.all(Array.from({ length: nodes }, () => openRota(target.url, options)));
     const [first] = rotas;
     if (first === undefined) throw new Error("a drain needs a node");
     if (sessions === "one") await first.sessions.update(sessionOf.one(), { maxConcurrent: nodes * atOnce });
@@ -35,7 +35,7 @@ export function measureDrain(newPlace: NewPlace, params: DrainParams): Promise<n
     if (tenants === 0) await loadBacklog(first, { ...load, count: tasks });
     for (const id of ids) await loadBacklog(first.tenant(id), { ...load, count: tasks / tenants });
     if (listening) first.onEvent(() => {});
-    await place.settle();
+    await target.settle();
 
     const allStarted = counter.reached(tasks);
     const begun = performance.now();

@@ -44,8 +44,8 @@ function median(values: readonly number[]): number {
 /** The smallest value that at least `percent` of them do not exceed; the mean of the middle two for an even median. */
 export function percentile(values: readonly number[], percent: number): number {
   const sorted = values.toSorted((a, b) => a - b);
-  const place = (percent / 100) * sorted.length;
+  const position = (percent / 100) * sorted.length;
   const at = (index: number) => sorted[Math.min(Math.max(index, 0), sorted.length - 1)] ?? Number.NaN;
-  if (percent === 50 && Number.isInteger(place)) return (at(place - 1) + at(place)) / 2;
-  return at(Math.ceil(place) - 1);
+  if (percent === 50 && Number.isInteger(position)) return (at(position - 1) + at(position)) / 2;
+  return at(Math.ceil(position) - 1);
 }

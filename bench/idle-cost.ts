@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { inPlace, type NewPlace, type Place } from "./place.ts";
+import { type EmptyStorage, type NewStorage, withStorage } from "./empty-storage.ts";
 import { openRota } from "./workload.ts";
 
 /** What starting leaves to be done is done by then. */
@@ -13,12 +13,12 @@ export interface IdleCost {
 }
 
 /** What a started Rota with nothing to do takes. `counters` are read before and after. */
-export function measureIdleCost(newPlace: NewPlace, params: IdleParams): Promise<IdleCost> {
-  return inPlace(newPlace, async (place) => {
-    const rota = await openRota(place.url, {});
+export function measureIdleCost(newStorage: NewStorage, params: IdleParams): Promise<IdleCost> {
+  return withStorage(newStorage, async (target) => {
+    const rota = await openRota(target.url, {});
     await rota.start();
     await sleep(SETTLE_MS);
-    const cost = await idleCost(place, params);
+    const cost = await idleCost(target, params);
     await rota.stop();
     return cost;
   });
@@ -26,12 +26,12 @@ export function measureIdleCost(newPlace: NewPlace, params: IdleParams): Promise
 
 export interface IdleParams {
   readonly seconds: number;
-  readonly counters: (place: Place) => Promise<readonly Counter[]>;
+  readonly counters: (target: EmptyStorage) => Promise<readonly Counter[]>;
 }
 
 /** What this process takes while nothing is asked of it. */
-export async function idleCost(place: Place, { seconds, counters }: IdleParams): Promise<IdleCost> {
-  const open = await counters(place);
+export async function idleCost(target: EmptyStorage, { seconds, counters }: IdleParams): Promise<IdleCost> {
+  const open = await counters(target);
   const before = await Promise.all(open.map((counter) => counter.read()));
   const cpuBefore = process.cpuUsage();
   const begun = performance.now();

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { inPlace, type NewPlace } from "./place.ts";
+import { type NewStorage, withStorage } from "./empty-storage.ts";
 import { openRota, taskInput } from "./workload.ts";
 
 /** Between samples: the end of the one before is written by then, and nothing is left to do. */
@@ -8,10 +8,13 @@ const PAUSE_MS = 5;
 const WARM_UP = 100;
 
 /** Milliseconds from calling `submit` to the start of the handler, one task at a time. */
-export function measureStartLatency(newPlace: NewPlace, { samples }: { samples: number }): Promise<number[]> {
-  return inPlace(newPlace, async (place) => {
+export function measureStartLatency(
+  newStorage: NewStorage,
+  { samples }: { samples: number },
+): Promise<number[]> {
+  return withStorage(newStorage, async (target) => {
     let started: (at: number) => void = () => {};
-    const rota = await openRota(place.url, { handler: () => started(performance.now()) });
+    const rota = await openRota(target.url, { handler: () => started(performance.now()) });
     await rota.start();
     const latencies: number[] = [];
     for (let n = 0; n < WARM_UP + samples; n++) {

@@ -1,13 +1,13 @@
-import { inPlace, type NewPlace } from "./place.ts";
+import { type NewStorage, withStorage } from "./empty-storage.ts";
 import { openRota, perSecond, taskInputs } from "./workload.ts";
 
-/** Tasks a second that one caller hands in by `submitMany`, one call after the other, nothing being run meanwhile. */
+/** Tasks a second that one caller submits by `submitMany`, one call after the other, nothing being run meanwhile. */
 export function measureSubmitMany(
-  newPlace: NewPlace,
+  newStorage: NewStorage,
   { tasks, perCall }: { tasks: number; perCall: number },
 ): Promise<number> {
-  return inPlace(newPlace, async (place) => {
-    const rota = await openRota(place.url, {});
+  return withStorage(newStorage, async (target) => {
+    const rota = await openRota(target.url, {});
     const inputs = taskInputs(tasks);
     const calls = Array.from({ length: Math.ceil(tasks / perCall) }, (_, call) =>
       inputs.slice(call * perCall, (call + 1) * perCall),

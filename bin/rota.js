@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Every Node since 10 can read this file, so that one which is too old is told so in a sentence.
+// Every Node since 10 can read this file, so that one which is too old can say so in a sentence.
 const [major, minor] = process.versions.node.split(".").map(Number);
 
 if (major < 22 || (major === 22 && minor < 19)) {

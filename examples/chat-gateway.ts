@@ -13,17 +13,17 @@ rota.agent("assistant", async (task, { signal, progress }) => {
 await rota.start();
 
 const key = "telegram:ada";
-const hear = (message: string, mode: "queue" | "interrupt" = "queue") =>
+const receive = (message: string, mode: "queue" | "interrupt" = "queue") =>
   rota.sessions.send(key, { message, mode, agentId: "assistant" });
 
-await hear("Where is");
-await hear("my parcel?");
+await receive("Where is");
+await receive("my parcel?");
 
 let corrected = false;
 for await (const { type, progress, result, error } of rota.events({ after: 0, sessionKey: key })) {
   if (type === "task.progress") {
     console.log(progress);
-    if (!corrected) await hear("Sorry: my letter?", "interrupt");
+    if (!corrected) await receive("Sorry: my letter?", "interrupt");
     corrected = true;
   }
   // The answer that will not come is empty: time to take the typing sign away.
@@ -33,7 +33,7 @@ for await (const { type, progress, result, error } of rota.events({ after: 0, se
     break;
   }
 }
-console.log("stopped:", (await hear("/stop")).stopped);
+console.log("stopped:", (await receive("/stop")).stopped);
 
 await rota.stop();
 

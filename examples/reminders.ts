@@ -22,14 +22,14 @@ function show({ sessionKey, scheduleId, result }: RotaEvent): void {
   const from = scheduleId === undefined ? "" : ` (schedule ${scheduleId})`;
   console.log(`${sessionKey}${from}: ${String(result).split("\n")[0]}`);
 }
-async function hear(chat: string, message: string): Promise<void> {
+async function receive(chat: string, message: string): Promise<void> {
   const answered = answer();
   await rota.sessions.send(chat, { message, agentId: "assistant" });
   show(await answered);
 }
 
-await hear("telegram:ada", "remind me in 10 minutes to drink water");
-await hear("telegram:bob", "hi");
+await receive("telegram:ada", "remind me in 10 minutes to drink water");
+await receive("telegram:bob", "hi");
 
 const reminded = answer();
 await clock.advance(10 * 60_000);

@@ -14,7 +14,7 @@ rota.agent("lead", async (task, { signal }) => {
     agentId: "reader",
     tasks: [
       ...topics.map((topic) => ({ key: topic, instruction: topic })),
-      // Starts when all of them are done, and is handed what they found.
+      // Starts when all of them are done, and gets their results.
       { agentId: "writer", instruction: "Sum it up", dependsOn: topics },
     ],
   });

@@ -1,5 +1,5 @@
 // How a program that embeds Rota tests itself: time stands still until the test moves it.
-import { createTestRota, Gate, nextEvent } from "rota/testing";
+import { createTestRota, Latch, nextEvent } from "rota/testing";
 import { expect, test } from "vitest";
 
 test("an agent that hangs is given up after its timeout and tried again after the backoff", async () => {
@@ -24,12 +24,12 @@ test("an agent that hangs is given up after its timeout and tried again after th
 
 test("a task runs exactly as long as the test wants", async () => {
   const { rota } = await createTestRota();
-  const gate = new Gate<string>();
-  rota.agent("held", () => gate.opened);
+  const latch = new Latch<string>();
+  rota.agent("held", () => latch.opened);
   await rota.start();
 
   const { taskId } = await rota.tasks.submit({ agentId: "held", payload: {} });
-  gate.open("the answer");
+  latch.open("the answer");
   expect((await rota.tasks.wait(taskId)).result).toBe("the answer");
   await rota.stop();
 });

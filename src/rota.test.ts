@@ -6,7 +6,7 @@ import { serve } from "../test/support/http-server.ts";
 import { openTestRota } from "../test/support/rota.ts";
 import { asSharedStorage, away, openMemory } from "../test/support/storages.ts";
 import { createRota, type Executor, PermanentError, type RotaEvent } from "./index.ts";
-import { createTestRota, Gate, ManualClock, nextEvent, settle, until } from "./testing/index.ts";
+import { createTestRota, Latch, ManualClock, nextEvent, settle, until } from "./testing/index.ts";
 
 const endless: Executor = () => new Promise(() => {});
 
@@ -235,20 +235,20 @@ describe("agents", () => {
 
   test("run no more at once than they may, over all lanes", async () => {
     const { rota } = await openTestRota();
-    const gates: Gate[] = [];
+    const latches: Latch[] = [];
     rota.agent("narrow", { maxInflight: 1 }, () => {
-      const gate = new Gate();
-      gates.push(gate);
-      return gate.opened;
+      const latch = new Latch();
+      latches.push(latch);
+      return latch.opened;
     });
     await rota.start();
     await rota.tasks.submit({ agentId: "narrow", payload: 1 });
     await rota.tasks.submit({ agentId: "narrow", message: "in another lane" });
     await settle();
-    expect(gates).toHaveLength(1);
-    gates[0]?.open();
+    expect(latches).toHaveLength(1);
+    latches[0]?.open();
     await settle();
-    expect(gates).toHaveLength(2);
+    expect(latches).toHaveLength(2);
   });
 
   test.each(["nodes.register", "agents.configure"])(
@@ -389,11 +389,11 @@ describe("cancelling", () => {
 
   test("aborts a running one at once, frees its slot, and its answer changes nothing", async () => {
     const { rota } = await openTestRota({ options: { scheduler: { workerCount: 1 } } });
-    const gate = new Gate<string>();
+    const latch = new Latch<string>();
     const signals: AbortSignal[] = [];
     rota.agent("deaf", (_task, { signal }) => {
       signals.push(signal);
-      return gate.opened;
+      return latch.opened;
     });
     await rota.start();
     const { taskId } = await rota.tasks.submit({ agentId: "deaf", payload: 1 });
@@ -403,7 +403,7 @@ describe("cancelling", () => {
     expect(signals[0]?.aborted).toBe(true);
     await settle();
     expect(await rota.tasks.get(next.taskId)).toMatchObject({ state: "done" });
-    gate.open("too late");
+    latch.open("too late");
     await settle();
     expect(await rota.tasks.get(taskId)).toMatchObject({ state: "cancelled" });
     expect(await rota.tasks.get(taskId)).not.toHaveProperty("result");
@@ -446,17 +446,17 @@ describe("cancelling", () => {
 
   test("in a race with the end, one of them wins and the other changes nothing", async () => {
     const { rota } = await openTestRota();
-    const gates = new Map<string, Gate>();
+    const latches = new Map<string, Latch>();
     rota.agent("a", async ({ taskId }) => {
-      const gate = new Gate();
-      gates.set(taskId, gate);
-      await gate.opened;
+      const latch = new Latch();
+      latches.set(taskId, latch);
+      await latch.opened;
     });
     await rota.start();
     for (let turn = 0; turn < 12; turn++) {
       const { taskId } = await rota.tasks.submit({ agentId: "a", payload: turn });
-      await until(() => gates.has(taskId), "the start");
-      gates.get(taskId)?.open();
+      await until(() => latches.has(taskId), "the start");
+      latches.get(taskId)?.open();
       for (let i = 0; i < turn % 6; i++) await new Promise((resolve) => setImmediate(resolve));
       const cancelled = await rota.tasks.cancel(taskId).then(
         () => true,
@@ -478,17 +478,17 @@ describe("progress", () => {
     rota.onEvent(({ type, progress }) => {
       if (type === "task.progress") reported.push(progress);
     });
-    const gate = new Gate();
+    const latch = new Latch();
     let late: ((data: unknown) => void) | undefined;
     rota.agent("a", async (_task, { progress }) => {
       late = progress;
       progress({ step: 1 });
-      await gate.opened;
+      await latch.opened;
     });
     await rota.start();
     await rota.tasks.submit({ agentId: "a", payload: 1 });
     await settle();
-    gate.open();
+    latch.open();
     await settle();
     late?.({ step: 2 });
     await settle();
@@ -499,8 +499,8 @@ describe("progress", () => {
 describe("stopping", () => {
   test("waits for running work, then lets go", async () => {
     const { rota } = await openTestRota();
-    const gate = new Gate<string>();
-    rota.agent("a", () => gate.opened);
+    const latch = new Latch<string>();
+    rota.agent("a", () => latch.opened);
     await rota.start();
     const { taskId } = await rota.tasks.submit({ agentId: "a", payload: 1 });
     await settle();
@@ -511,7 +511,7 @@ describe("stopping", () => {
     const stopping = rota.stop();
     await settle();
     expect(rota.state).toBe("draining");
-    gate.open("in time");
+    latch.open("in time");
     await stopping;
     expect([rota.state, state]).toEqual(["stopped", "done"]);
     await rota.stop();
@@ -557,7 +557,7 @@ describe("stopping", () => {
   });
 
   test("is visible at once, also while it starts, and what it began then is stopped in order", async () => {
-    const registering = new Gate();
+    const registering = new Latch();
     const { rota } = await openTestRota({
       meddler: {
         before: ({ operation }) => (operation === "nodes.register" ? registering.opened : undefined),
@@ -577,13 +577,13 @@ describe("stopping", () => {
 
   test("starts nothing more, and what was accepted stays", async () => {
     const { rota } = await openTestRota({ options: { scheduler: { workerCount: 1 } } });
-    const gate = new Gate();
-    rota.agent("a", () => gate.opened);
+    const latch = new Latch();
+    rota.agent("a", () => latch.opened);
     await rota.start();
     const { 1: second } = await rota.tasks.submitMany([1, 2].map((payload) => ({ agentId: "a", payload })));
     await settle();
     const draining = rota.drain();
-    gate.open();
+    latch.open();
     await draining;
     expect(await rota.tasks.get(second?.taskId ?? "")).toMatchObject({ state: "queued", attempts: [] });
   });

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { createRota, type RotaOptions } from "../src/index.ts";
-import { createTestRota, Gate, nextEvent, until } from "../src/testing/index.ts";
+import { createTestRota, Latch, nextEvent, until } from "../src/testing/index.ts";
 import { eventually, newFolder, runRota, startServer } from "./end-to-end/server-process.ts";
 import { answerEvents, beginEvents, eventText } from "./support/events-answer.ts";
 import { serve } from "./support/http-server.ts";
@@ -52,7 +52,7 @@ test("an instruction that the chat API refuses is not tried again", async () => 
 });
 
 test("a stream that never ends is dropped by the timeout, and each event was reported", async () => {
-  const dropped = new Gate();
+  const dropped = new Latch();
   const url = await serve((_request, response) => {
     response.on("close", () => dropped.open());
     beginEvents(response).write(eventText({ step: "thinking" }));

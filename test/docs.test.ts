@@ -31,7 +31,7 @@ import { TASK_STATES } from "../src/model/task-state.ts";
 import { ACCEPTED_FORMS } from "../src/schedules/accepted-forms.ts";
 import { createServer } from "../src/server/create-server.ts";
 import { isAllowed, type Permission } from "../src/tenants/permissions.ts";
-import { Gate } from "../src/testing/signals.ts";
+import { Latch } from "../src/testing/signals.ts";
 import { signature } from "../src/webhooks/signature.ts";
 import { followCommand, followProgram, runCommands } from "./docs/commands.ts";
 import { codeBlocks, formatTable, namesIn, replaceSection, section, tableRows } from "./docs/markdown.ts";
@@ -364,7 +364,7 @@ function mayUse(role: Role, access: Permission): string {
 test("docs/metrics.md has every metric as the server describes it", async () => {
   const { rota } = await openTestRota();
   // Labels appear with the first number: one task runs and has cost something, another waits for it.
-  const counted = new Gate();
+  const counted = new Latch();
   const executor: Executor = (_task, { usage }) => {
     usage({ inputTokens: 1 });
     counted.open();

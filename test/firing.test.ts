@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { RotaOptions } from "../src/interface/options.ts";
 import { ManualClock, settle } from "../src/testing/manual-clock.ts";
-import { Gate } from "../src/testing/signals.ts";
+import { Latch } from "../src/testing/signals.ts";
 import { openTestRota, type TestRota } from "./support/rota.ts";
 import { createSchedule, MINUTE, SECOND } from "./support/schedules.ts";
 import { asSharedStorage, openMemory } from "./support/storages.ts";
@@ -75,7 +75,7 @@ test("nothing fires where the scheduler is disabled", async () => {
 });
 
 test("nothing fires from the moment a node drains, also when it has not quite started", async () => {
-  const [registered, stored] = [new Gate(), new Gate()];
+  const [registered, stored] = [new Latch(), new Latch()];
   const opened = await openTestRota({
     meddler: {
       after: ({ operation }) => {

@@ -7,7 +7,7 @@ import { isTerminal } from "../src/model/task-state.ts";
 import { openPostgres } from "../src/storage/postgres/connection/open.ts";
 import type { FinishAndClaimParams, Storage } from "../src/storage/storage.ts";
 import { ManualClock } from "../src/testing/manual-clock.ts";
-import { Gate, until } from "../src/testing/signals.ts";
+import { Latch, until } from "../src/testing/signals.ts";
 import { prepareDatabaseCopies } from "./postgres/database-copies.ts";
 import { newTask, ROOMY } from "./support/engine.ts";
 import { serve } from "./support/http-server.ts";
@@ -88,7 +88,7 @@ describe.each([
   test("waiting tasks at the head of the line do not block those behind them", async () => {
     const { openNode, ended } = await install();
     const { rota } = await openNode({ scheduler: { workerCount: 2 } });
-    const finish = new Gate();
+    const finish = new Latch();
     rota.agent("full", { maxInflight: 1 }, () => finish.opened);
     rota.agent("a", () => "done");
     const high = { priority: "high" } as const;
@@ -234,7 +234,7 @@ describe.each([
   test("waiting in the queue does not count as running time", async () => {
     const { openNode, advance, ended } = await install();
     const { rota } = await openNode({ scheduler: { workerCount: 1 } });
-    const finish = new Gate();
+    const finish = new Latch();
     rota.agent("slow", () => finish.opened);
     await rota.start();
     const slow = await rota.tasks.submit({ agentId: "slow", payload: 1 });
@@ -281,7 +281,7 @@ describe.each([
   test("cancel works for a task that another process runs", async () => {
     const { openNode } = await install();
     const [front, back] = [await openNode(), await openNode()];
-    const [runs, aborted] = [new Gate(), new Gate<string>()];
+    const [runs, aborted] = [new Latch(), new Latch<string>()];
     back.rota.agent("worker", (_task, { signal }) => {
       runs.open();
       signal.addEventListener("abort", () => aborted.open(signal.reason.message));

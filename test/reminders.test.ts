@@ -3,7 +3,7 @@ import type { RotaEvent } from "../src/model/event.ts";
 import { enclosing, OF_LIBRARY } from "../src/model/provenance.ts";
 import { DEFAULT_TENANT } from "../src/model/tenant.ts";
 import { ManualClock } from "../src/testing/manual-clock.ts";
-import { Gate, until } from "../src/testing/signals.ts";
+import { Latch, until } from "../src/testing/signals.ts";
 import { serve } from "./support/http-server.ts";
 import { openTestRota } from "./support/rota.ts";
 import { HOUR, MINUTE } from "./support/schedules.ts";
@@ -16,13 +16,13 @@ async function openChat({ options = {}, ...rest }: Parameters<typeof openTestRot
   const opened = await openTestRota({ ...rest, options: { sessions: { debounceMs: 0 }, ...options } });
   const { rota } = opened;
   const heard: string[] = [];
-  const gates = new Map<string, Gate>();
+  const latches = new Map<string, Latch>();
   const history: unknown[] = [];
   rota.agent("assistant", async ({ message = "" }, { session }) => {
     heard.push(message);
     const { turns = [] } = (await session({ turns: 10 })) ?? {};
     history.push(turns.map(({ work, result }) => [work.kind === "message" && work.message, result]));
-    await gates.get(message)?.opened;
+    await latches.get(message)?.opened;
     return `re: ${message}`;
   });
   const events: RotaEvent[] = [];
@@ -34,7 +34,7 @@ async function openChat({ options = {}, ...rest }: Parameters<typeof openTestRot
     events
       .filter(({ type }) => type === "task.completed")
       .map(({ sessionKey, scheduleId, result }) => ({ sessionKey, scheduleId, result }));
-  return { ...opened, heard, gates, history, say, ask, ends };
+  return { ...opened, heard, latches, history, say, ask, ends };
 }
 
 test("a reminder of a session runs there, its end names both, and later turns know it", async () => {
@@ -58,9 +58,9 @@ test("a reminder of a session runs there, its end names both, and later turns kn
 });
 
 test("with post_to_session only the answer comes to the session: nothing waits for it, and nothing runs there", async () => {
-  const { rota, clock, gates, heard, history, say, ask, ends } = await openChat();
-  const busy = new Gate();
-  gates.set("a long story", busy);
+  const { rota, clock, latches, heard, history, say, ask, ends } = await openChat();
+  const busy = new Latch();
+  latches.set("a long story", busy);
   const { taskId: story = "" } = await say("a long story");
   await until(() => heard.length === 1, "the story");
   const { scheduled_task } = await rota.schedules.create({

@@ -73,7 +73,7 @@ describe("PostgreSQL that is restored under running nodes", () => {
     }
   });
 
-  test("a reader gets the gap although the numbers it saw were handed out again to other events", async () => {
+  test("a reader gets the gap although the numbers it saw were assigned again to other events", async () => {
     const database = await createRestorableDatabase();
     const { rota } = await openNode(database.url);
     const { seen, gaps, events } = follow(rota);
@@ -90,7 +90,7 @@ describe("PostgreSQL that is restored under running nodes", () => {
       const other = await openPostgres({ url });
       const admin = new Client({ connectionString: url });
       await admin.connect();
-      // As a database does that knows nothing of what was handed out before.
+      // As a database does that knows nothing of the numbers that were assigned before.
       await admin.query(
         "select setval('rota.event_seq', greatest($1, (select max(last_seq) from rota.event)))",
         [last - 30],
@@ -107,7 +107,7 @@ describe("PostgreSQL that is restored under running nodes", () => {
     expect(gaps[0]).toMatchObject({ oldest: 1, behind: 7 });
   });
 
-  test("nodes hand out no number again, and write again what others go by", async () => {
+  test("nodes assign no number again, and write again what others go by", async () => {
     const database = await createRestorableDatabase();
     const { rota } = await openNode(database.url, { lanes: { main: { concurrency: 5, total: 5 } } });
     await submit(rota, 2);

@@ -1,7 +1,7 @@
 import { afterAll, expect, onTestFinished, test } from "vitest";
 import { createRota, type Rota, type RotaEvent } from "../src/index.ts";
 import { openPostgres } from "../src/storage/postgres/connection/open.ts";
-import { Gate, until } from "../src/testing/index.ts";
+import { Latch, until } from "../src/testing/index.ts";
 import { prepareDatabaseCopies } from "./postgres/database-copies.ts";
 
 const KEY = "user:42";
@@ -13,7 +13,7 @@ interface Message {
   readonly node: number;
   readonly message: string;
   readonly signal: AbortSignal;
-  readonly gate: Gate;
+  readonly latch: Latch;
 }
 
 /** Two nodes that share one PostgreSQL, whose agent `a` answers when the test lets it. */
@@ -24,12 +24,12 @@ async function openNodes({ maxConcurrent = 1 } = {}) {
     const rota = await createRota({ storage: url, sessions: { debounceMs: 0, maxConcurrent } });
     onTestFinished(() => rota.stop({ graceMs: 0 }));
     rota.agent("a", async ({ message = "" }, { signal }) => {
-      const gate = new Gate();
-      messages.push({ node, message, signal, gate });
+      const latch = new Latch();
+      messages.push({ node, message, signal, latch });
       const stopped = new Promise((_, reject) => {
         signal.addEventListener("abort", () => reject(signal.reason));
       });
-      await Promise.race([gate.opened, stopped]);
+      await Promise.race([latch.opened, stopped]);
       return `${message}!`;
     });
     await rota.start();
@@ -52,7 +52,7 @@ test("messages sent to several nodes are answered one at a time, in the order th
   for (let n = 0; n < 10; n++) {
     await untilMessages(n + 1);
     expect(await nodes[0].sessions.get(KEY)).toMatchObject({ running: 1, queued: 9 - n });
-    messages[n]?.gate.open();
+    messages[n]?.latch.open();
   }
   for (const { taskId = "" } of sent)
     expect(await nodes[1].tasks.wait(taskId)).toMatchObject({ state: "done" });
@@ -101,6 +101,6 @@ test("every caller gets the result, wherever the task ran", async () => {
   const { nodes, messages, untilMessages } = await openNodes({ maxConcurrent: 2 });
   const asked = nodes.map((rota, n) => rota.sessions.ask(KEY, { message: `${n}`, agentId: "a" }));
   await untilMessages(2);
-  for (const { gate } of messages) gate.open();
+  for (const { latch } of messages) latch.open();
   expect(await Promise.all(asked)).toMatchObject([{ result: "0!" }, { result: "1!" }]);
 });

@@ -2,7 +2,7 @@ import { Client } from "pg";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import { createRota, type RotaEvent, type RotaOptions } from "../src/index.ts";
 import { openPostgres } from "../src/storage/postgres/connection/open.ts";
-import { Gate, ManualClock, nextEvent, until } from "../src/testing/index.ts";
+import { Latch, ManualClock, nextEvent, until } from "../src/testing/index.ts";
 import { prepareDatabaseCopies } from "./postgres/database-copies.ts";
 import { serve } from "./support/http-server.ts";
 
@@ -136,34 +136,34 @@ describe("nodes that share a database", () => {
     const { openNode } = await makeNodes();
     const options = { scheduler: { maxInflight: 1 } };
     const [front, back] = [await openNode(options), await openNode(options)];
-    const gates: Gate[] = [];
+    const latches: Latch[] = [];
     back.agent("worker", async () => {
-      const gate = new Gate();
-      gates.push(gate);
-      await gate.opened;
+      const latch = new Latch();
+      latches.push(latch);
+      await latch.opened;
     });
     await back.start();
     await front.tasks.submitMany(Array(4).fill({ agentId: "worker", payload: 1 }));
-    await until(() => gates.length === 1, "the first to start");
+    await until(() => latches.length === 1, "the first to start");
     expect(await front.reload({ scheduler: { maxInflight: 3 } })).toEqual({
       changed: ["scheduler.maxInflight"],
       needsRestart: [],
     });
-    await until(() => gates.length === 3, "two more to start");
-    for (const gate of gates.splice(0)) gate.open();
-    await until(() => gates.length === 1, "the last to start");
-    gates[0]?.open();
+    await until(() => latches.length === 3, "two more to start");
+    for (const latch of latches.splice(0)) latch.open();
+    await until(() => latches.length === 1, "the last to start");
+    latches[0]?.open();
   });
 
   test("run as much of a lane as was set on another one, each and together, as soon as that is answered", async () => {
     const { openNode } = await makeNodes();
     const [front, back] = [await openNode(), await openNode()];
-    const gates: { node: string; gate: Gate }[] = [];
+    const latches: { node: string; latch: Latch }[] = [];
     for (const [node, rota] of Object.entries({ front, back })) {
       rota.agent("worker", async () => {
-        const gate = new Gate();
-        gates.push({ node, gate });
-        await gate.opened;
+        const latch = new Latch();
+        latches.push({ node, latch });
+        await latch.opened;
       });
       await rota.start();
     }
@@ -172,16 +172,16 @@ describe("nodes that share a database", () => {
       Array(9).fill({ agentId: "worker", lane: "crawl", payload: 1 }),
     );
     for (const { taskId } of submitted) expect((await back.tasks.get(taskId)).lane).toBe("crawl");
-    await until(() => gates.length === 2, "one task on each node");
-    expect(gates.map(({ node }) => node).sort()).toEqual(["back", "front"]);
+    await until(() => latches.length === 2, "one task on each node");
+    expect(latches.map(({ node }) => node).sort()).toEqual(["back", "front"]);
     await back.lanes.put("crawl", { concurrency: 4, total: 5 });
-    await until(() => gates.length === 5, "as many as the total");
+    await until(() => latches.length === 5, "as many as the total");
     const crawl = (await front.lanes.list()).lanes.find(({ name }) => name === "crawl");
     expect(crawl).toMatchObject({ concurrency: 4, total: 5, running: 5, waiting: 4 });
     expect(crawl?.oldestWaitMs).toBeGreaterThanOrEqual(0);
     expect(await back.lanes.clear("crawl")).toEqual({ cancelled: 4 });
     expect((await front.tasks.counts()).counts).toEqual({ running: 5, cancelled: 4 });
-    for (const { gate } of gates) gate.open();
+    for (const { latch } of latches) latch.open();
     await until(async () => (await front.tasks.counts()).counts.done === 5, "all to end");
   });
 
@@ -196,12 +196,12 @@ describe("nodes that share a database", () => {
       await openNode({ clock, lanes: { main: 1, team: 0, cron: 1 } }),
       await openNode({ clock, lanes: { main: 0, team: 1, cron: 0 } }),
     ] as const;
-    const gates = new Map<string, Gate>();
+    const latches = new Map<string, Latch>();
     for (const rota of nodes) {
       rota.agent("worker", async (task) => {
-        const gate = new Gate();
-        gates.set(task.lane, gate);
-        await gate.opened;
+        const latch = new Latch();
+        latches.set(task.lane, latch);
+        await latch.opened;
       });
       await rota.start();
     }
@@ -214,11 +214,11 @@ describe("nodes that share a database", () => {
     if ("sessionKey" in input) await nodes[0].tasks.submitMany(tasks);
     else await nodes[0].tasks.submitBatch({ parallelism: 1, tasks });
     for (const { lane } of tasks) {
-      await until(() => gates.size === 1, `the task in ${lane} to start`);
-      expect([...gates.keys()]).toEqual([lane]);
-      const gate = gates.get(lane);
-      gates.clear();
-      gate?.open();
+      await until(() => latches.size === 1, `the task in ${lane} to start`);
+      expect([...latches.keys()]).toEqual([lane]);
+      const latch = latches.get(lane);
+      latches.clear();
+      latch?.open();
     }
     await until(async () => (await nodes[1].tasks.counts()).counts.done === 4, "all to end");
   });
@@ -226,7 +226,7 @@ describe("nodes that share a database", () => {
   test("cancel what another one runs: its signal fires", async () => {
     const { openNode } = await makeNodes();
     const [front, back] = [await openNode(), await openNode()];
-    const [runs, aborted] = [new Gate(), new Gate<unknown>()];
+    const [runs, aborted] = [new Latch(), new Latch<unknown>()];
     back.agent("worker", (_task, { signal }) => {
       runs.open();
       signal.addEventListener("abort", () => aborted.open(signal.reason.message));
@@ -245,7 +245,7 @@ describe("nodes that share a database", () => {
     const scheduler = { workerCount: 4, maxInflight: 6, maxPerAgentInflight: 6 };
     let running = 0;
     let most = 0;
-    const finished = new Gate();
+    const finished = new Latch();
     let ended = 0;
     const nodes = [await openNode({ scheduler }), await openNode({ scheduler })];
     for (const rota of nodes) {
@@ -308,7 +308,7 @@ describe("nodes that share a database", () => {
     const { openNode } = await makeNodes();
     const options = { scheduler: { workerCount: 1 } };
     const [front, back] = [await openNode(options), await openNode(options)];
-    const [runs, aborted] = [new Gate(), new Gate<unknown>()];
+    const [runs, aborted] = [new Latch(), new Latch<unknown>()];
     back.agent("worker", ({ payload, attempts }, { signal }) => {
       if (payload === "urgent" || attempts.length > 1) return payload;
       runs.open();
@@ -352,14 +352,14 @@ describe("when all connections are cut", () => {
   test("running tasks go on, ends are stored, and new tasks are accepted", async () => {
     const { openNode, cutConnections } = await makeNodes();
     const rota = await openNode();
-    const gate = new Gate<string>();
-    rota.agent("worker", (task) => (task.payload === "slow" ? gate.opened : "quick"));
+    const latch = new Latch<string>();
+    rota.agent("worker", (task) => (task.payload === "slow" ? latch.opened : "quick"));
     const started = nextEvent(rota, ({ type }) => type === "task.started");
     await rota.start();
     const slow = await rota.tasks.submit({ agentId: "worker", payload: "slow" });
     await started;
     await cutConnections();
-    gate.open("survived");
+    latch.open("survived");
     const quick = await rota.tasks.submit({ agentId: "worker", payload: "quick" });
     await until(async () => (await rota.tasks.counts()).counts.done === 2, "both to end");
     expect(await rota.tasks.get(slow.taskId)).toMatchObject({

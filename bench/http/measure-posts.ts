@@ -2,7 +2,7 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import autocannon from "autocannon";
-import { inPlace, type NewPlace } from "../place.ts";
+import { type NewStorage, withStorage } from "../empty-storage.ts";
 import { taskInput } from "../workload.ts";
 import type { ServerKind } from "./server-program.ts";
 
@@ -22,11 +22,11 @@ export interface Posts {
 }
 
 /** Tasks posted one by one over many connections, each of which waits for its answer before it sends the next. */
-export function measurePosts(newPlace: NewPlace, params: PostsParams): Promise<Posts> {
-  return inPlace(newPlace, async (place) => {
+export function measurePosts(newStorage: NewStorage, params: PostsParams): Promise<Posts> {
+  return withStorage(newStorage, async (target) => {
     const server = fork(fileURLToPath(new URL("server-program.ts", import.meta.url)), [
       params.server,
-      place.url,
+      target.url,
     ]);
     try {
       const [url] = await once(server, "message");

@@ -1,7 +1,7 @@
+import { type NewStorage, postgresStorage, sqliteStorage, withStorage } from "../empty-storage.ts";
 import { type Figure, figure } from "../figure.ts";
 import type { Setting } from "../job.ts";
 import { loadSchedules } from "../load-schedules.ts";
-import { inPlace, type NewPlace, postgresPlaces, sqlitePlaces } from "../place.ts";
 import { openRota } from "../workload.ts";
 
 /** From the first schedule to the moment at which all are due. */
@@ -9,18 +9,18 @@ const AHEAD_MS = 6_000;
 const GOAL = { below: 100 };
 
 export function dueOnSqlite(setting: Setting): Promise<Figure[]> {
-  return due(sqlitePlaces(setting), setting, "SQLite");
+  return due(sqliteStorage(setting), setting, "SQLite");
 }
 
 export function dueOnPostgres(setting: Setting): Promise<Figure[]> {
-  return due(postgresPlaces(setting), setting, "PostgreSQL");
+  return due(postgresStorage(setting), setting, "PostgreSQL");
 }
 
 /** Many schedules that are due at the same moment: how soon after it the first and the last run is reported. */
-async function due(places: NewPlace, { turns, sizes }: Setting, storage: string): Promise<Figure[]> {
+async function due(newStorage: NewStorage, { turns, sizes }: Setting, storage: string): Promise<Figure[]> {
   const lags: Lags[] = [];
   for (let turn = 1; turn <= turns; turn++) {
-    const lag = await measureLags(places, sizes.dueSchedules);
+    const lag = await measureLags(newStorage, sizes.dueSchedules);
     lags.push(lag);
     console.error(`  turn ${turn}: ${lag.firstMs.toFixed(0)} to ${lag.lastMs.toFixed(0)} ms`);
   }
@@ -45,8 +45,8 @@ interface Lags {
   readonly lastMs: number;
 }
 
-function measureLags(places: NewPlace, count: number): Promise<Lags> {
-  return inPlace(places, async ({ url }) => {
+function measureLags(newStorage: NewStorage, count: number): Promise<Lags> {
+  return withStorage(newStorage, async ({ url }) => {
     const rota = await openRota(url, {});
     await rota.start();
     const notifications = rota.notifications();

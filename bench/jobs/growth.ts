@@ -1,8 +1,8 @@
-import { type Backlog, fillPlace, measureWindow, windowTasks } from "../backlog.ts";
+import { type Backlog, fillStorage, measureWindow, windowTasks } from "../backlog.ts";
+import { type NewStorage, postgresStorage, sqliteStorage, withStorage } from "../empty-storage.ts";
 import { type Figure, figure, shareOf } from "../figure.ts";
 import { inTurns } from "../in-turns.ts";
 import type { Setting } from "../job.ts";
-import { inPlace, type NewPlace, postgresPlaces, sqlitePlaces } from "../place.ts";
 import { AGENTS } from "../workload.ts";
 
 /** What waits behind the tasks that are measured in the small backlog. */
@@ -10,16 +10,16 @@ const SMALL_REST = 1_000;
 const MANY_AGENTS = 50_000;
 
 export function growthOnSqlite(setting: Setting): Promise<Figure[]> {
-  return growth(sqlitePlaces(setting), setting, { storage: "SQLite", largeAtLeast: 0.7 });
+  return growth(sqliteStorage(setting), setting, { storage: "SQLite", largeAtLeast: 0.7 });
 }
 
 export function growthOnPostgres(setting: Setting): Promise<Figure[]> {
-  return growth(postgresPlaces(setting), setting, { storage: "PostgreSQL", largeAtLeast: 0.9 });
+  return growth(postgresStorage(setting), setting, { storage: "PostgreSQL", largeAtLeast: 0.9 });
 }
 
 /** Whether starting a task costs more when many others wait, and when they belong to many agents. */
 function growth(
-  places: NewPlace,
+  newStorage: NewStorage,
   { turns, sizes }: Setting,
   { storage, largeAtLeast }: { storage: string; largeAtLeast: number },
 ): Promise<Figure[]> {
@@ -28,16 +28,16 @@ function growth(
   const many: Backlog = { tasks: sizes.backlog, agents: AGENTS };
   const spread: Backlog = { tasks: sizes.backlog, agents: Math.min(MANY_AGENTS, sizes.backlog / 2) };
 
-  return inPlace(places, (large) =>
-    inPlace(places, async (wide) => {
+  return withStorage(newStorage, (large) =>
+    withStorage(newStorage, async (wide) => {
       console.error(`  filling ${storage} with ${many.tasks} tasks, twice`);
-      const loaded = await fillPlace(large, many);
-      const loadedWide = await fillPlace(wide, spread);
+      const loaded = await fillStorage(large, many);
+      const loadedWide = await fillStorage(wide, spread);
       const rates = await inTurns(turns, {
         small: () =>
-          inPlace(places, async (place) => {
-            await fillPlace(place, few);
-            return measureWindow(place, window);
+          withStorage(newStorage, async (target) => {
+            await fillStorage(target, few);
+            return measureWindow(target, window);
           }),
         large: () => measureWindow(large, window),
         wide: () => measureWindow(wide, window),

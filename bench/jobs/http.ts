@@ -1,8 +1,8 @@
+import { sqliteStorage } from "../empty-storage.ts";
 import { type Figure, figure, shareOf } from "../figure.ts";
 import { measurePosts, type Posts } from "../http/measure-posts.ts";
 import type { ServerKind } from "../http/server-program.ts";
 import type { Setting } from "../job.ts";
-import { sqlitePlaces } from "../place.ts";
 
 const CONNECTIONS = 50;
 
@@ -12,7 +12,7 @@ export async function httpJob({ folder, sizes, turns }: Setting): Promise<Figure
   for (let turn = 1; turn <= turns; turn++) {
     for (const server of ["bare", "accepting", "running"] as const) {
       const params = { server, connections: CONNECTIONS, seconds: sizes.httpSec };
-      const posts = await measurePosts(sqlitePlaces({ folder }), params);
+      const posts = await measurePosts(sqliteStorage({ folder }), params);
       runs[server].push(posts);
       console.error(`  turn ${turn}: ${server} ${Math.round(posts.perSecond).toLocaleString("en")}`);
     }

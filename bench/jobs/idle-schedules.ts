@@ -1,9 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import {
+  type EmptyStorage,
+  type NewStorage,
+  postgresStorage,
+  sqliteStorage,
+  withStorage,
+} from "../empty-storage.ts";
 import { type Figure, figure } from "../figure.ts";
 import { type Counter, type IdleCost, idleCost } from "../idle-cost.ts";
 import type { Setting } from "../job.ts";
 import { loadSchedules } from "../load-schedules.ts";
-import { inPlace, type NewPlace, type Place, postgresPlaces, sqlitePlaces } from "../place.ts";
 import { countTransactions } from "../postgres/count-transactions.ts";
 import { countStatements } from "../sqlite/count-statements.ts";
 import { openRota } from "../workload.ts";
@@ -15,7 +21,7 @@ const SETTLE_MS = 12_000;
 const EVERY_MS = 30 * 24 * 60 * 60 * 1_000;
 
 export function idleSchedulesOnSqlite(setting: Setting): Promise<Figure[]> {
-  return idleSchedules(sqlitePlaces(setting), setting, {
+  return idleSchedules(sqliteStorage(setting), setting, {
     storage: "SQLite",
     counted: "statements",
     counters: async () => [countStatements()],
@@ -23,7 +29,7 @@ export function idleSchedulesOnSqlite(setting: Setting): Promise<Figure[]> {
 }
 
 export function idleSchedulesOnPostgres(setting: Setting): Promise<Figure[]> {
-  return idleSchedules(postgresPlaces(setting), setting, {
+  return idleSchedules(postgresStorage(setting), setting, {
     storage: "PostgreSQL",
     counted: "transactions",
     counters: async ({ url }) => [await countTransactions(url, setting.postgresUrl ?? "")],
@@ -33,17 +39,17 @@ export function idleSchedulesOnPostgres(setting: Setting): Promise<Figure[]> {
 interface Names {
   readonly storage: string;
   readonly counted: string;
-  readonly counters: (place: Place) => Promise<readonly Counter[]>;
+  readonly counters: (target: EmptyStorage) => Promise<readonly Counter[]>;
 }
 
 /** What schedules take that are not due. */
 function idleSchedules(
-  places: NewPlace,
+  newStorage: NewStorage,
   { turns, sizes }: Setting,
   { storage, counted, counters }: Names,
 ): Promise<Figure[]> {
-  return inPlace(places, async (place) => {
-    const rota = await openRota(place.url, {});
+  return withStorage(newStorage, async (target) => {
+    const rota = await openRota(target.url, {});
     const begun = performance.now();
     await loadSchedules(rota, {
       count: sizes.idleSchedules,
@@ -55,7 +61,7 @@ function idleSchedules(
     await sleep(SETTLE_MS);
     const costs: IdleCost[] = [];
     for (let turn = 1; turn <= turns; turn++) {
-      costs.push(await idleCost(place, { seconds: sizes.idleSec, counters }));
+      costs.push(await idleCost(target, { seconds: sizes.idleSec, counters }));
     }
     await rota.stop();
     const count = sizes.idleSchedules.toLocaleString("en");

@@ -1,8 +1,14 @@
 import type { Rota } from "../../src/interface/rota.ts";
 import { createRota } from "../../src/rota.ts";
+import {
+  type EmptyStorage,
+  type NewStorage,
+  postgresStorage,
+  sqliteStorage,
+  withStorage,
+} from "../empty-storage.ts";
 import { type Figure, figure, percentile } from "../figure.ts";
 import type { Setting } from "../job.ts";
-import { inPlace, type NewPlace, type Place, postgresPlaces, sqlitePlaces } from "../place.ts";
 import { AGENTS, AT_ONCE, schedulerOptions } from "../workload.ts";
 
 /** What every list and filter of the dashboard has to stay below. */
@@ -19,18 +25,18 @@ const PAGE = 100;
 const HOUR_MS = 3_600_000;
 
 export function listsOnSqlite(setting: Setting): Promise<Figure[]> {
-  return lists(sqlitePlaces(setting), setting, "SQLite");
+  return lists(sqliteStorage(setting), setting, "SQLite");
 }
 
 export function listsOnPostgres(setting: Setting): Promise<Figure[]> {
-  return lists(postgresPlaces(setting), setting, "PostgreSQL");
+  return lists(postgresStorage(setting), setting, "PostgreSQL");
 }
 
 /** How long each list of the dashboard takes with many stored tasks: the 95th percentile of some calls, the first one included. */
-function lists(places: NewPlace, { sizes }: Setting, storage: string): Promise<Figure[]> {
-  return inPlace(places, async (place) => {
+function lists(newStorage: NewStorage, { sizes }: Setting, storage: string): Promise<Figure[]> {
+  return withStorage(newStorage, async (target) => {
     console.error(`  filling ${storage} with ${sizes.backlog} tasks`);
-    const { rota, batchId } = await fill(place, sizes.backlog);
+    const { rota, batchId } = await fill(target, sizes.backlog);
     const figures: Figure[] = [];
     for (const [name, read] of Object.entries(await readsOf(rota, batchId))) {
       const runs: number[] = [];
@@ -47,7 +53,7 @@ function lists(places: NewPlace, { sizes }: Setting, storage: string): Promise<F
 }
 
 /** Tasks of all kinds, of which most have ended. The returned Rota runs none. */
-async function fill(place: Place, count: number): Promise<{ rota: Rota; batchId: string }> {
+async function fill(target: EmptyStorage, count: number): Promise<{ rota: Rota; batchId: string }> {
   const endedMin = count * ENDED_SHARE;
   let ended = 0;
   let reached = () => {};
@@ -55,7 +61,7 @@ async function fill(place: Place, count: number): Promise<{ rota: Rota; batchId:
     reached = resolve;
   });
   const rota = await createRota({
-    storage: place.url,
+    storage: target.url,
     scheduler: schedulerOptions({ atOnce: AT_ONCE }),
     executors: {
       custom: () => {
@@ -78,9 +84,9 @@ async function fill(place: Place, count: number): Promise<{ rota: Rota; batchId:
   await rota.start();
   await enough;
   await rota.stop();
-  await place.settle();
+  await target.settle();
   const scheduler = schedulerOptions({ atOnce: AT_ONCE });
-  return { rota: await createRota({ storage: place.url, scheduler }), batchId };
+  return { rota: await createRota({ storage: target.url, scheduler }), batchId };
 }
 
 function inputOf(n: number) {

@@ -1,8 +1,8 @@
 import { availableParallelism } from "node:os";
+import { postgresStorage } from "../empty-storage.ts";
 import { figure, shareOf } from "../figure.ts";
 import type { Findings, Setting } from "../job.ts";
 import { measureNodes, type NodesDrain } from "../nodes/drain-by-nodes.ts";
-import { postgresPlaces } from "../place.ts";
 import { formatPart } from "../report.ts";
 
 const NODES = [1, 2, 4, 8] as const;
@@ -13,12 +13,12 @@ const MACHINE_FULL = 0.85;
 
 /** What one PostgreSQL carries, by how many nodes share it, what a task costs there, and what is in the way first. */
 export async function nodesJob({ postgresUrl, sizes, turns }: Setting): Promise<Findings> {
-  const places = postgresPlaces({ postgresUrl });
+  const newStorage = postgresStorage({ postgresUrl });
   const serverUrl = postgresUrl ?? "";
   const runs = new Map<number, NodesDrain[]>(NODES.map((nodes) => [nodes, []]));
   for (let turn = 1; turn <= turns; turn += 1) {
     for (const nodes of NODES) {
-      const run = await measureNodes(places, { measured: sizes.nodesDrain, nodes, serverUrl });
+      const run = await measureNodes(newStorage, { measured: sizes.nodesDrain, nodes, serverUrl });
       runs.get(nodes)?.push(run);
       console.error(`  turn ${turn}: ${name(nodes)} ${Math.round(run.perSecond).toLocaleString("en")}`);
     }

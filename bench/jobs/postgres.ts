@@ -1,9 +1,9 @@
 import { measureConcurrentSubmits, measureThroughput } from "../concurrent-submits.ts";
 import { measureDrain } from "../drain.ts";
+import { postgresStorage } from "../empty-storage.ts";
 import { type Figure, figure, shareOf } from "../figure.ts";
 import { inTurns } from "../in-turns.ts";
 import type { Setting } from "../job.ts";
-import { postgresPlaces } from "../place.ts";
 import { measureRawDrain, measureRawInserts } from "../postgres/raw-queue.ts";
 import { measureSubmitMany } from "../submit-many.ts";
 import { AT_ONCE } from "../workload.ts";
@@ -12,25 +12,25 @@ const SHARED = { tenants: 5, agents: 1_000 } as const;
 
 /** Rota on PostgreSQL beside what PostgreSQL itself can do. */
 export async function postgresJob({ postgresUrl, sizes, turns }: Setting): Promise<Figure[]> {
-  const places = postgresPlaces({ postgresUrl });
+  const newStorage = postgresStorage({ postgresUrl });
   const tasks = sizes.drain;
   const inserts = { tasks: sizes.submit };
   const submits = { tasks: sizes.submit, callers: AT_ONCE };
 
   const drain = await inTurns(turns, {
-    raw: () => measureRawDrain(places, { tasks, batch: AT_ONCE, connections: 1 }),
-    raw2: () => measureRawDrain(places, { tasks, batch: 100, connections: 2 }),
-    rota: () => measureDrain(places, { tasks }),
-    rota2: () => measureDrain(places, { tasks, nodes: 2, atOnce: 100 }),
-    rotaShared: () => measureDrain(places, { tasks, ...SHARED }),
-    rotaListening: () => measureDrain(places, { tasks, listening: true }),
+    raw: () => measureRawDrain(newStorage, { tasks, batch: AT_ONCE, connections: 1 }),
+    raw2: () => measureRawDrain(newStorage, { tasks, batch: 100, connections: 2 }),
+    rota: () => measureDrain(newStorage, { tasks }),
+    rota2: () => measureDrain(newStorage, { tasks, nodes: 2, atOnce: 100 }),
+    rotaShared: () => measureDrain(newStorage, { tasks, ...SHARED }),
+    rotaListening: () => measureDrain(newStorage, { tasks, listening: true }),
   });
   const submit = await inTurns(turns, {
-    raw50: () => measureRawInserts(places, { ...inserts, batch: 50 }),
-    raw100: () => measureRawInserts(places, { ...inserts, batch: 100 }),
-    many: () => measureSubmitMany(places, { tasks: sizes.submit, perCall: 100 }),
-    concurrent: () => measureConcurrentSubmits(places, submits),
-    throughput: () => measureThroughput(places, submits),
+    raw50: () => measureRawInserts(newStorage, { ...inserts, batch: 50 }),
+    raw100: () => measureRawInserts(newStorage, { ...inserts, batch: 100 }),
+    many: () => measureSubmitMany(newStorage, { tasks: sizes.submit, perCall: 100 }),
+    concurrent: () => measureConcurrentSubmits(newStorage, submits),
+    throughput: () => measureThroughput(newStorage, submits),
   });
 
   const drainGoal = { atLeast: 0.4, aim: 0.6 };

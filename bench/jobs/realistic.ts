@@ -1,17 +1,17 @@
+import { postgresStorage } from "../empty-storage.ts";
 import { type Figure, figure, percentile } from "../figure.ts";
 import type { Setting } from "../job.ts";
 import { measureRealistic, type RealisticRun } from "../nodes/realistic.ts";
-import { postgresPlaces } from "../place.ts";
 
 const NODES = [1, 4] as const;
 
 /** How much of what its slots could run a PostgreSQL runs while tasks are submitted besides, on one node and on four. */
 export async function realisticJob({ postgresUrl, sizes, turns }: Setting): Promise<Figure[]> {
-  const places = postgresPlaces({ postgresUrl });
+  const newStorage = postgresStorage({ postgresUrl });
   const runs = new Map<number, RealisticRun[]>(NODES.map((nodes) => [nodes, []]));
   for (let turn = 1; turn <= turns; turn += 1) {
     for (const nodes of NODES) {
-      const run = await measureRealistic(places, { nodes, seconds: sizes.realisticSec });
+      const run = await measureRealistic(newStorage, { nodes, seconds: sizes.realisticSec });
       runs.get(nodes)?.push(run);
       const p99 = percentile(run.submitMs, 99).toFixed(1);
       console.error(`  turn ${turn}: ${nodes} nodes ${Math.round(run.share * 100)} %, submit p99 ${p99} ms`);

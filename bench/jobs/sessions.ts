@@ -1,24 +1,28 @@
 import { measureDrain } from "../drain.ts";
+import { type NewStorage, postgresStorage, sqliteStorage } from "../empty-storage.ts";
 import { type Figure, figure, shareOf } from "../figure.ts";
 import { inTurns } from "../in-turns.ts";
 import type { Setting } from "../job.ts";
-import { type NewPlace, postgresPlaces, sqlitePlaces } from "../place.ts";
 
 export function sessionsOnSqlite(setting: Setting): Promise<Figure[]> {
-  return sessions(sqlitePlaces(setting), setting, "SQLite");
+  return sessions(sqliteStorage(setting), setting, "SQLite");
 }
 
 export function sessionsOnPostgres(setting: Setting): Promise<Figure[]> {
-  return sessions(postgresPlaces(setting), setting, "PostgreSQL");
+  return sessions(postgresStorage(setting), setting, "PostgreSQL");
 }
 
 /** What it costs to keep conversations in order: the same tasks with and without them. */
-async function sessions(places: NewPlace, { turns, sizes }: Setting, storage: string): Promise<Figure[]> {
+async function sessions(
+  newStorage: NewStorage,
+  { turns, sizes }: Setting,
+  storage: string,
+): Promise<Figure[]> {
   const tasks = sizes.sessions;
   const drain = await inTurns(turns, {
-    none: () => measureDrain(places, { tasks }),
-    each: () => measureDrain(places, { tasks, sessions: "each" }),
-    one: () => measureDrain(places, { tasks, sessions: "one" }),
+    none: () => measureDrain(newStorage, { tasks }),
+    each: () => measureDrain(newStorage, { tasks, sessions: "each" }),
+    one: () => measureDrain(newStorage, { tasks, sessions: "one" }),
   });
   const count = tasks.toLocaleString("en");
   const goal = { atLeast: 0.7 };

@@ -1,16 +1,16 @@
 import { measureConcurrentSubmits, measureThroughput } from "../concurrent-submits.ts";
 import { measureDrain } from "../drain.ts";
+import { sqliteStorage } from "../empty-storage.ts";
 import { type Figure, figure, shareOf } from "../figure.ts";
 import { inTurns } from "../in-turns.ts";
 import type { Setting } from "../job.ts";
-import { sqlitePlaces } from "../place.ts";
 import { measureRawDrain, measureRawInserts } from "../sqlite/raw-queue.ts";
 import { measureSubmitMany } from "../submit-many.ts";
 import { AT_ONCE } from "../workload.ts";
 
 /** Rota on a SQLite file beside what SQLite itself can do. */
 export async function sqliteJob({ folder, sizes, turns }: Setting): Promise<Figure[]> {
-  const places = sqlitePlaces({ folder });
+  const newStorage = sqliteStorage({ folder });
   const drains = { folder, tasks: sizes.drain };
   const inserts = { folder, tasks: sizes.submit };
   const submits = { tasks: sizes.submit, callers: AT_ONCE };
@@ -20,16 +20,16 @@ export async function sqliteJob({ folder, sizes, turns }: Setting): Promise<Figu
     raw50: () => measureRawDrain({ ...drains, batch: AT_ONCE, synchronous: "normal" }),
     raw100Full: () => measureRawDrain({ ...drains, batch: 100, synchronous: "full" }),
     raw50Full: () => measureRawDrain({ ...drains, batch: AT_ONCE, synchronous: "full" }),
-    rota: () => measureDrain(places, { tasks: sizes.drain }),
-    rotaListening: () => measureDrain(places, { tasks: sizes.drain, listening: true }),
+    rota: () => measureDrain(newStorage, { tasks: sizes.drain }),
+    rotaListening: () => measureDrain(newStorage, { tasks: sizes.drain, listening: true }),
   });
   const submit = await inTurns(turns, {
     raw100: () => measureRawInserts({ ...inserts, batch: 100, synchronous: "normal" }),
     raw100Full: () => measureRawInserts({ ...inserts, batch: 100, synchronous: "full" }),
     raw50Full: () => measureRawInserts({ ...inserts, batch: AT_ONCE, synchronous: "full" }),
-    many: () => measureSubmitMany(places, { tasks: sizes.submit, perCall: 100 }),
-    concurrent: () => measureConcurrentSubmits(places, submits),
-    throughput: () => measureThroughput(places, submits),
+    many: () => measureSubmitMany(newStorage, { tasks: sizes.submit, perCall: 100 }),
+    concurrent: () => measureConcurrentSubmits(newStorage, submits),
+    throughput: () => measureThroughput(newStorage, submits),
   });
 
   const drainGoal = { atLeast: 0.4, aim: 0.5 };

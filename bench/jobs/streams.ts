@@ -1,6 +1,6 @@
+import { sqliteStorage } from "../empty-storage.ts";
 import { type Figure, figure } from "../figure.ts";
 import type { Setting } from "../job.ts";
-import { sqlitePlaces } from "../place.ts";
 import { measureStreams, type StreamFigures } from "../streams/measure-streams.ts";
 
 const GOAL = { below: 50 };
@@ -9,7 +9,7 @@ const GOAL = { below: 50 };
 export async function streamsJob({ folder, turns, sizes }: Setting): Promise<Figure[]> {
   const measured: StreamFigures[] = [];
   for (let turn = 1; turn <= turns; turn++) {
-    const figures = await measureStreams(sqlitePlaces({ folder }), sizes.streams);
+    const figures = await measureStreams(sqliteStorage({ folder }), sizes.streams);
     measured.push(figures);
     console.error(`  turn ${turn}: ${figures.rssKib.toFixed(1)} KiB each`);
   }

@@ -1,9 +1,9 @@
 import { measureDrain } from "../drain.ts";
+import { type EmptyStorage, type NewStorage, postgresStorage, sqliteStorage } from "../empty-storage.ts";
 import { type Figure, figure, percentile, shareOf } from "../figure.ts";
 import type { Counter } from "../idle-cost.ts";
 import { inTurns } from "../in-turns.ts";
 import type { Setting } from "../job.ts";
-import { type NewPlace, type Place, postgresPlaces, sqlitePlaces } from "../place.ts";
 import { countTransactions } from "../postgres/count-transactions.ts";
 import {
   measureIdleWorkers,
@@ -24,7 +24,7 @@ const IDLE_SPANS = 6;
 const ADDED_GOAL = { below: 1.05 } as const;
 
 export function workersOnSqlite(setting: Setting): Promise<Figure[]> {
-  return workers(sqlitePlaces(setting), setting, {
+  return workers(sqliteStorage(setting), setting, {
     storage: "SQLite",
     pickUpBelowMs: 3,
     counted: "statements",
@@ -33,7 +33,7 @@ export function workersOnSqlite(setting: Setting): Promise<Figure[]> {
 }
 
 export function workersOnPostgres(setting: Setting): Promise<Figure[]> {
-  return workers(postgresPlaces(setting), setting, {
+  return workers(postgresStorage(setting), setting, {
     storage: "PostgreSQL",
     pickUpBelowMs: 6,
     counted: "transactions",
@@ -46,18 +46,18 @@ interface Names {
   readonly pickUpBelowMs: number;
   readonly counted: string;
   /** Null: the server counts its own statements. */
-  readonly counter: ((place: Place) => Promise<Counter>) | null;
+  readonly counter: ((target: EmptyStorage) => Promise<Counter>) | null;
 }
 
 /** What workers cost beside functions of the process of Rota: all over HTTP, each side in processes of its own. */
 async function workers(
-  places: NewPlace,
+  newStorage: NewStorage,
   { turns, sizes }: Setting,
   { storage, pickUpBelowMs, counted, counter }: Names,
 ): Promise<Figure[]> {
   const pickUps: number[][] = [];
   for (let turn = 1; turn <= turns; turn++) {
-    const samples = await measurePickUp(places, { samples: sizes.samples });
+    const samples = await measurePickUp(newStorage, { samples: sizes.samples });
     pickUps.push(samples);
     console.error(`  turn ${turn}: pick-up, ${storage} p50 ${percentile(samples, 50).toFixed(2)} ms`);
   }
@@ -65,9 +65,9 @@ async function workers(
   const slots = BUSY.workers * BUSY.slots;
   const drains: WorkersDrain[] = [];
   const rates = await inTurns(turns, {
-    functions: () => measureDrain(places, { tasks: sizes.drain, atOnce: slots }),
+    functions: () => measureDrain(newStorage, { tasks: sizes.drain, atOnce: slots }),
     workers: async () => {
-      const drain = await measureWorkersDrain(places, { tasks: sizes.drain, ...BUSY });
+      const drain = await measureWorkersDrain(newStorage, { tasks: sizes.drain, ...BUSY });
       drains.push(drain);
       return drain.rate;
     },
@@ -81,7 +81,11 @@ async function workers(
     console.error(`  turn ${turn}: tasks of ${TASK_MS} ms, ${Math.round(rate)}/s of ${taskSlots}`);
   }
   const cpu = (of: (drain: WorkersDrain) => number) => drains.map((drain) => Math.round(of(drain)));
-  const idle = await measureIdleWorkers(places, { ...IDLE, seconds: IDLE_SPANS * sizes.idleSec, counter });
+  const idle = await measureIdleWorkers(newStorage, {
+    ...IDLE,
+    seconds: IDLE_SPANS * sizes.idleSec,
+    counter,
+  });
   const name = `${BUSY.workers} workers × ${BUSY.slots} slots`;
   const idleName = `${IDLE.workers} workers × ${IDLE.slots} slots idle`;
   return [

@@ -35,7 +35,7 @@ describe("a flood", () => {
       },
     });
     expect(most).toBe(3);
-    expect(numbers).toEqual(numbers.map((_, place) => place));
+    expect(numbers).toEqual(numbers.map((_, position) => position));
     expect(counted).toEqual({ accepted: numbers.length - 1, refused: 0, unanswered: 1 });
   });
 

@@ -2,7 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { findFreePort } from "../../test/postgres/server.ts";
-import { inPlace, type NewPlace } from "../place.ts";
+import { type NewStorage, withStorage } from "../empty-storage.ts";
 import type { AttackName } from "./attack-names.ts";
 import type { AttackerOrders } from "./attacker-program.ts";
 import { type FloodCount, noRequests } from "./flood.ts";
@@ -26,13 +26,13 @@ export interface SceneParams {
 const CONFIG = { webhooks: { allow: ["127.0.0.0/8"] }, log: { level: "warn" } };
 
 /** A node of its own on an empty storage; the attack begins as soon as the victim is warm. */
-export function measureScene(newPlace: NewPlace, { attack, sizes, folder }: SceneParams): Promise<Scene> {
-  return inPlace(newPlace, async (place) => {
-    const keys = await makeTenants(place.url, { tasks: attack === "reads" ? sizes.storedTasks : 0 });
-    await place.settle();
+export function measureScene(newStorage: NewStorage, { attack, sizes, folder }: SceneParams): Promise<Scene> {
+  return withStorage(newStorage, async (target) => {
+    const keys = await makeTenants(target.url, { tasks: attack === "reads" ? sizes.storedTasks : 0 });
+    await target.settle();
     const configFile = join(folder, "rota.config.json");
     await writeFile(configFile, JSON.stringify(CONFIG));
-    const node = new NodeProcess({ folder, port: await findFreePort(), storage: place.url, configFile });
+    const node = new NodeProcess({ folder, port: await findFreePort(), storage: target.url, configFile });
     try {
       await node.start();
       const seen = await play(node.url, keys, { attack, sizes });

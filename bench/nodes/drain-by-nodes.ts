@@ -1,5 +1,5 @@
+import { type NewStorage, withStorage } from "../empty-storage.ts";
 import { ServerCpu } from "../peers/server-cpu.ts";
-import { inPlace, type NewPlace } from "../place.ts";
 import { connect } from "../postgres/database.ts";
 import { loadBacklog, openRota, perSecond } from "../workload.ts";
 import { NodeProcess } from "./node-process.ts";
@@ -30,22 +30,22 @@ export interface NodesDrain {
  * those that warm it up.
  */
 export function measureNodes(
-  newPlace: NewPlace,
+  newStorage: NewStorage,
   { measured: counted, nodes, serverUrl }: { measured: number; nodes: number; serverUrl: string },
 ): Promise<NodesDrain> {
   const tasks = counted + nodes * WARM_UP;
-  return inPlace(newPlace, async (place) => {
-    const loader = await openRota(place.url, { nodes });
+  return withStorage(newStorage, async (target) => {
+    const loader = await openRota(target.url, { nodes });
     await loadBacklog(loader, { count: tasks });
-    await place.settle();
+    await target.settle();
     const processes = await Promise.all(
-      Array.from({ length: nodes }, () => NodeProcess.open(place.url, { nodes })),
+      Array.from({ length: nodes }, () => NodeProcess.open(target.url, { nodes })),
     );
     try {
       for (const node of processes) node.start();
       await untilStarted(processes, nodes * WARM_UP);
       const cpu = await ServerCpu.of(serverUrl);
-      const watch = await watchServer(place.url, serverUrl);
+      const watch = await watchServer(target.url, serverUrl);
       const cpuBefore = await cpu.read();
       for (const node of processes) node.measure();
       const startedBefore = started(processes);
@@ -69,7 +69,7 @@ export function measureNodes(
         nodeCpuMs: sum(({ cpuMs }) => cpuMs),
         serverCpuMs: serverCpuMs / measured,
         walBytes: watched.walBytes / measured,
-        diskBytes: (await diskBytes(place.url)) / tasks,
+        diskBytes: (await diskBytes(target.url)) / tasks,
         watched,
       };
     } finally {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Rota } from "../../src/interface/rota.ts";
-import { inPlace, type NewPlace } from "../place.ts";
+import { type NewStorage, withStorage } from "../empty-storage.ts";
 import { loadBacklog, openRota, perSecond, taskInput } from "../workload.ts";
 import { NodeProcess } from "./node-process.ts";
 
@@ -20,19 +20,19 @@ export interface RealisticRun {
 
 /** Runs tasks in `REALISTIC.slots` slots on so many nodes while another process submits more. */
 export function measureRealistic(
-  newPlace: NewPlace,
+  newStorage: NewStorage,
   { nodes, seconds }: { nodes: number; seconds: number },
 ): Promise<RealisticRun> {
   const { slots, taskMs, agents } = REALISTIC;
   const idealPerSec = (slots / taskMs) * 1_000;
-  return inPlace(newPlace, async (place) => {
-    const submitter = await openRota(place.url, { nodes, atOnce: slots / nodes });
+  return withStorage(newStorage, async (target) => {
+    const submitter = await openRota(target.url, { nodes, atOnce: slots / nodes });
     // It outlasts the measurement, whatever is submitted besides.
     await loadBacklog(submitter, { count: idealPerSec * (seconds + WARM_UP_MS / 1_000), agents });
-    await place.settle();
+    await target.settle();
     const atOnce = slots / nodes;
     const processes = await Promise.all(
-      Array.from({ length: nodes }, () => NodeProcess.open(place.url, { nodes, atOnce, taskMs })),
+      Array.from({ length: nodes }, () => NodeProcess.open(target.url, { nodes, atOnce, taskMs })),
     );
     const stop = new AbortController();
     try {

@@ -1,7 +1,7 @@
+import { withStorage } from "../empty-storage.ts";
 import type { Setting } from "../job.ts";
-import { inPlace } from "../place.ts";
+import { emptyStorageOf } from "./empty-storage-of.ts";
 import type { Values } from "./measures/measure.ts";
-import { placesOf } from "./places.ts";
 import type { System, Tuning } from "./queue.ts";
 import { runMeasure } from "./run-process.ts";
 import type { Step } from "./steps.ts";
@@ -61,11 +61,11 @@ export function measureOnce(
   { system, tuning, measure }: { system: System; tuning: Tuning; measure: Step["measure"] },
   setting: Setting,
 ): Promise<Values> {
-  return inPlace(placesOf(system.storage, setting), async (place) => {
+  return withStorage(emptyStorageOf(system.storage, setting), async (target) => {
     // Whatever was there before has left its server with something to write.
-    await place.settle();
+    await target.settle();
     const { peers: sizes } = setting.sizes;
-    return runMeasure({ system: system.name, measure, url: place.url, tuning, sizes });
+    return runMeasure({ system: system.name, measure, url: target.url, tuning, sizes });
   });
 }
 

@@ -1,9 +1,9 @@
+import type { EmptyStorage } from "../empty-storage.ts";
 import type { Setting } from "../job.ts";
-import type { Place } from "../place.ts";
 import { type Contender, measureOnce } from "./contender.ts";
+import { emptyStorageOf } from "./empty-storage-of.ts";
 import { windowTasks } from "./measures/drain.ts";
 import type { Values } from "./measures/measure.ts";
-import { placesOf } from "./places.ts";
 import { runMeasure } from "./run-process.ts";
 import type { Step } from "./steps.ts";
 
@@ -44,7 +44,7 @@ async function enter(step: Step, contender: Contender, setting: Setting): Promis
   const sizes = setting.sizes.peers;
   const runs: Values[] = [];
   let failure: string | null = null;
-  let place: Place | null = null;
+  let target: EmptyStorage | null = null;
   const attempt = async (action: () => Promise<void>) => {
     if (failure !== null) return;
     try {
@@ -60,23 +60,23 @@ async function enter(step: Step, contender: Contender, setting: Setting): Promis
     prepare: () =>
       attempt(async () => {
         if (backlog === null) return;
-        place = await placesOf(system.storage, setting)();
+        target = await emptyStorageOf(system.storage, setting)();
         const count = backlog + setting.turns * windowTasks(sizes.window);
         console.error(`  filling ${system.name} with ${count.toLocaleString("en")}`);
-        await runMeasure({ ...orders, measure: "load", url: place.url, count });
-        await place.settle();
+        await runMeasure({ ...orders, measure: "load", url: target.url, count });
+        await target.settle();
       }),
     run: (turn) =>
       attempt(async () => {
         const values =
-          place === null
+          target === null
             ? await measureOnce({ system, tuning, measure }, setting)
-            : await runMeasure({ ...orders, measure, url: place.url });
+            : await runMeasure({ ...orders, measure, url: target.url });
         runs.push(values);
         const shown = rows.map(({ name, value }) => `${name} ${values[value]?.toFixed(2)}`);
         console.error(`  turn ${turn}: ${system.name}, ${shown.join("; ")}`);
       }),
     outcome: () => (failure === null ? { runs } : { failure }),
-    leave: async () => place?.remove(),
+    leave: async () => target?.remove(),
   };
 }

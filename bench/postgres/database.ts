@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { Client } from "pg";
-import type { Place } from "../place.ts";
+import type { EmptyStorage } from "../empty-storage.ts";
 
 /** Makes an empty database on the server. */
-export async function createDatabase(serverUrl: string): Promise<Place> {
+export async function createDatabase(serverUrl: string): Promise<EmptyStorage> {
   const name = `rota_bench_${randomBytes(8).toString("hex")}`;
   await execute(serverUrl, `create database ${name} template template0`);
   const url = new URL(serverUrl);

@@ -1,5 +1,5 @@
 import type { Client } from "pg";
-import { inPlace, type NewPlace, type Place } from "../place.ts";
+import { type EmptyStorage, type NewStorage, withStorage } from "../empty-storage.ts";
 import { inBatches, RAW_COLUMNS, type RawRow, rawRows } from "../raw-rows.ts";
 import { perSecond } from "../workload.ts";
 import { connect } from "./database.ts";
@@ -11,11 +11,11 @@ export interface RawPostgresParams {
 }
 
 /** Rows a second that one connection can insert: what taking tasks in could cost at the least. */
-export function measureRawInserts(newPlace: NewPlace, params: RawPostgresParams): Promise<number> {
-  return inPlace(newPlace, async (place) => {
-    const client = await makeQueue(place);
+export function measureRawInserts(newStorage: NewStorage, params: RawPostgresParams): Promise<number> {
+  return withStorage(newStorage, async (target) => {
+    const client = await makeQueue(target);
     const batches = inBatches(rawRows(params.tasks), params.batch);
-    await place.settle();
+    await target.settle();
     const begun = performance.now();
     for (const batch of batches) await insert(client, batch);
     const elapsedMs = performance.now() - begun;
@@ -26,15 +26,15 @@ export function measureRawInserts(newPlace: NewPlace, params: RawPostgresParams)
 
 /** Rows a second that a plain queue can end and hand out, both in one transaction, over so many connections. */
 export function measureRawDrain(
-  newPlace: NewPlace,
+  newStorage: NewStorage,
   { tasks, batch, connections }: RawPostgresParams & { connections: number },
 ): Promise<number> {
-  return inPlace(newPlace, async (place) => {
-    const first = await makeQueue(place);
+  return withStorage(newStorage, async (target) => {
+    const first = await makeQueue(target);
     for (const rows of inBatches(rawRows(tasks), 1_000)) await insert(first, rows);
-    const others = Array.from({ length: connections - 1 }, () => connect(place.url));
+    const others = Array.from({ length: connections - 1 }, () => connect(target.url));
     const clients = [first, ...(await Promise.all(others))];
-    await place.settle();
+    await target.settle();
     const begun = performance.now();
     const ended = await Promise.all(clients.map((client) => drain(client, batch)));
     const elapsedMs = performance.now() - begun;
@@ -65,8 +65,8 @@ async function insert(client: Client, rows: readonly RawRow[]): Promise<void> {
   await client.query({ name: "insert_rows", text: INSERT_ROWS, values });
 }
 
-async function makeQueue(place: Place): Promise<Client> {
-  const client = await connect(place.url);
+async function makeQueue(target: EmptyStorage): Promise<Client> {
+  const client = await connect(target.url);
   await client.query(RAW_QUEUE);
   return client;
 }

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { fileURLToPath } from "node:url";
-import { inPlace, type NewPlace } from "../place.ts";
+import { type NewStorage, withStorage } from "../empty-storage.ts";
 import type { StreamCost } from "./server-program.ts";
 
 /** Connections that are made at the same time. */
@@ -19,10 +19,10 @@ export interface StreamFigures {
 }
 
 /** So many open streams of notifications, in a server of their own, and one change that all of them report. */
-export function measureStreams(newPlace: NewPlace, count: number): Promise<StreamFigures> {
-  return inPlace(newPlace, async (place) => {
+export function measureStreams(newStorage: NewStorage, count: number): Promise<StreamFigures> {
+  return withStorage(newStorage, async (target) => {
     const program = fileURLToPath(new URL("server-program.ts", import.meta.url));
-    const server = fork(program, [place.url], { execArgv: [...process.execArgv, "--expose-gc"] });
+    const server = fork(program, [target.url], { execArgv: [...process.execArgv, "--expose-gc"] });
     try {
       const [url] = await once(server, "message");
       const { port } = new URL(String(url));

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { RotaClient, RotaWorker } from "../../src/client/index.ts";
 import { silentLog } from "../../src/model/log.ts";
+import { type EmptyStorage, type NewStorage, withStorage } from "../empty-storage.ts";
 import type { Counter } from "../idle-cost.ts";
 import { ServerCpu } from "../peers/server-cpu.ts";
-import { inPlace, type NewPlace, type Place } from "../place.ts";
 import { perSecond } from "../workload.ts";
 import { ServerProcess, WorkersProcess } from "./processes.ts";
 
@@ -32,11 +32,11 @@ export interface WorkersDrain {
 }
 
 export function measureWorkersDrain(
-  newPlace: NewPlace,
+  newStorage: NewStorage,
   { tasks, workers, slots, taskMs = 0 }: WorkersParams & { readonly tasks: number; readonly taskMs?: number },
 ): Promise<WorkersDrain> {
-  return inPlace(newPlace, async (place) => {
-    const server = await ServerProcess.open(place.url, { slots: workers * slots });
+  return withStorage(newStorage, async (target) => {
+    const server = await ServerProcess.open(target.url, { slots: workers * slots });
     const { url } = server;
     const processes = await Promise.all(
       Array.from({ length: PROCESSES }, () =>
@@ -44,8 +44,8 @@ export function measureWorkersDrain(
       ),
     );
     await server.load(tasks);
-    await place.settle();
-    const database = await ServerCpu.of(place.url);
+    await target.settle();
+    const database = await ServerCpu.of(target.url);
     const before = await database.read();
     const cpuOf = async (each: { cost(): Promise<{ readonly cpuMs: number }> }) => (await each.cost()).cpuMs;
     const serverBefore = await cpuOf(server);
@@ -79,9 +79,9 @@ function sum(values: readonly number[]): number {
 }
 
 /** Milliseconds from submitting over HTTP to the start of the handler in a worker of this process, one task at a time. */
-export function measurePickUp(newPlace: NewPlace, { samples }: { samples: number }): Promise<number[]> {
-  return inPlace(newPlace, async (place) => {
-    const server = await ServerProcess.open(place.url, { slots: 4 });
+export function measurePickUp(newStorage: NewStorage, { samples }: { samples: number }): Promise<number[]> {
+  return withStorage(newStorage, async (target) => {
+    const server = await ServerProcess.open(target.url, { slots: 4 });
     const { url } = server;
     let started: (at: number) => void = () => {};
     const handler = () => started(performance.now());
@@ -115,7 +115,7 @@ export interface IdleWorkersCost {
 
 /** What workers that only wait cost the server. `counter`: counts instead of the statements of SQLite. */
 export function measureIdleWorkers(
-  newPlace: NewPlace,
+  newStorage: NewStorage,
   {
     workers,
     slots,
@@ -123,12 +123,12 @@ export function measureIdleWorkers(
     counter,
   }: WorkersParams & {
     readonly seconds: number;
-    readonly counter: ((place: Place) => Promise<Counter>) | null;
+    readonly counter: ((target: EmptyStorage) => Promise<Counter>) | null;
   },
 ): Promise<IdleWorkersCost> {
-  return inPlace(newPlace, async (place) => {
-    const server = await ServerProcess.open(place.url, { slots: workers * slots });
-    const counting = (await counter?.(place)) ?? null;
+  return withStorage(newStorage, async (target) => {
+    const server = await ServerProcess.open(target.url, { slots: workers * slots });
+    const counting = (await counter?.(target)) ?? null;
     const read = async () => {
       const { cpuMs, statements } = await server.cost();
       return { cpuMs, count: counting === null ? statements : await counting.read(), at: performance.now() };

@@ -140,7 +140,7 @@ while [ -z "$stopping" ]; do
   request POST "workers/$worker/claim" $((wait_s + 5)) interruptible
   if [ "$status" != 200 ]; then
     [ -z "$stopping" ] || break
-    later # With the same claimId: the server may have handed out a task whose answer was lost.
+    later # With the same claimId: the server may have assigned a task in a response that was lost.
     continue
   fi
   failures=0

@@ -47,7 +47,7 @@ export const errorAnswer = z
   })
   .meta({
     id: "Error",
-    description: "What every request that fails is answered with.",
+    description: "The response to every request that fails.",
     examples: [exampleOf("invalid_field")],
   });
 

@@ -352,7 +352,7 @@ export const updateSchedule = {
   tags,
   summary: "Change, pause or resume a schedule",
   description:
-    "What is left out stays. A new `schedule` counts from now, and brings one that is over back to life. 409 for one whose only moment has passed and that is to be active without a new `schedule`.",
+    "What is left out stays. A new `schedule` counts from now, and brings one that is over back to life. 409 if you activate a one-time schedule whose due time has passed without a new `schedule`.",
   params,
   body: scheduleChanges,
   response: {
@@ -375,7 +375,7 @@ export const runSchedule = {
   tags,
   summary: "Run a schedule now",
   description:
-    "Out of turn, also if it is paused or over, or with `due` only if one of its moments has come. When it is due next does not change. With `overlap` `skip` it does not run while a run of it still goes, and in no case while 100 of its runs wait (`too_many_waiting`).",
+    "Out of turn, also if it is paused or over, or with `due` only if one of its due times has passed. When it is due next does not change. With `overlap` `skip` it does not run while a run of it still goes, and in no case while 100 of its runs wait (`too_many_waiting`).",
   params,
   body: runRequest,
   response: {

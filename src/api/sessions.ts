@@ -128,7 +128,8 @@ const tags = ["sessions"];
 const errorAnswers = errorAnswersWith({
   not_found: "session not found",
   conflict: "the tenant may have 10000 sessions with settings: delete one first",
-  queue_full: '10 messages wait in the session "user:42", and 10 may: try later',
+  queue_full:
+    'the session "user:42" has 10 waiting messages, and its `cap` is 10: retry later, or raise `cap`',
   invalid_field: "`message` must be a string that is not empty",
 });
 const params = z.strictObject({

@@ -3,7 +3,7 @@ import { makeEngine, newTask, type TaskOverrides } from "../../test/support/engi
 import { hostileValues } from "../../test/support/hostile-values.ts";
 import type { Executor, Usage } from "../executors/executor.ts";
 import { settle } from "../testing/manual-clock.ts";
-import { Gate } from "../testing/signals.ts";
+import { Latch } from "../testing/signals.ts";
 import { addUsage } from "./usage-sum.ts";
 
 describe("what an attempt reports of its cost", () => {
@@ -149,7 +149,7 @@ describe("what a task cost", () => {
       usage({ inputTokens: 500 });
       late.open();
     };
-    const late = new Gate();
+    const late = new Latch();
     const { task, clock, engine } = await run(executor, { timeoutMs: 1_000 });
     await clock.advance(1_000);
     await late.opened;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { ManualClock, settle } from "../testing/manual-clock.ts";
-import { Gate } from "../testing/signals.ts";
+import { Latch } from "../testing/signals.ts";
 import { ConfigWatcher } from "./config-watcher.ts";
 
 function watch(load: () => number | Promise<number>) {
@@ -71,36 +71,36 @@ test("a look that is asked for comes at once, and moves the next one", async () 
 });
 
 test("loads never overlap: one that hangs is waited for, and looks meanwhile become one", async () => {
-  const gates: Gate<number>[] = [];
+  const latches: Latch<number>[] = [];
   const { watcher, clock, reloads } = watch(() => {
-    const gate = new Gate<number>();
-    gates.push(gate);
-    return gate.opened;
+    const latch = new Latch<number>();
+    latches.push(latch);
+    return latch.opened;
   });
   watcher.start();
   await clock.advance(300_000);
   watcher.look();
   watcher.look();
   await settle();
-  expect(gates).toHaveLength(1);
-  gates[0]?.open(1);
+  expect(latches).toHaveLength(1);
+  latches[0]?.open(1);
   await settle();
-  expect(gates).toHaveLength(2);
-  gates[1]?.open(2);
+  expect(latches).toHaveLength(2);
+  latches[1]?.open(2);
   await settle();
-  expect([gates.length, reloads]).toEqual([2, [1, 2]]);
+  expect([latches.length, reloads]).toEqual([2, [1, 2]]);
 });
 
 test("what is loaded after a stop is not taken over, also when it was started again", async () => {
-  const gates = [new Gate<number>(), new Gate<number>()];
+  const latches = [new Latch<number>(), new Latch<number>()];
   let loads = 0;
-  const { watcher, reloads, faults } = watch(() => (gates[loads++] as Gate<number>).opened);
+  const { watcher, reloads, faults } = watch(() => (latches[loads++] as Latch<number>).opened);
   watcher.start();
   watcher.stop();
   watcher.start();
-  gates[1]?.open(2);
+  latches[1]?.open(2);
   await settle();
-  gates[0]?.open(1);
+  latches[0]?.open(1);
   await settle();
   expect([reloads, faults]).toEqual([[2], [null]]);
 });

@@ -5,7 +5,7 @@ import { away, type Meddler, meddle, openMemory } from "../../test/support/stora
 import type { RotaEvent } from "../model/event.ts";
 import { Redactor } from "../model/redactor.ts";
 import { ManualClock, settle } from "../testing/manual-clock.ts";
-import { Gate } from "../testing/signals.ts";
+import { Latch } from "../testing/signals.ts";
 import { handleEvents } from "./event-handlers.ts";
 import { EventLog } from "./event-log.ts";
 import { EventReader, type EventReaderOptions } from "./event-reader.ts";
@@ -385,7 +385,7 @@ describe("a reader", () => {
 
   test("gets the error of a storage that cannot be read", async () => {
     let broken = false;
-    const gate = new Gate();
+    const latch = new Latch();
     const { reader } = await makeLog({
       before: () => {
         if (broken) throw away();
@@ -396,9 +396,9 @@ describe("a reader", () => {
     broken = true;
     await expect(reader({ after: 0 }).next()).rejects.toMatchObject({ code: "storage_unavailable" });
     // One that is live goes on waiting: the log tries again for it.
-    const waiting = Promise.race([live.next(), gate.opened.then(() => "still waiting")]);
+    const waiting = Promise.race([live.next(), latch.opened.then(() => "still waiting")]);
     await settle();
-    gate.open();
+    latch.open();
     expect(await waiting).toBe("still waiting");
   });
 
@@ -412,7 +412,7 @@ describe("a reader", () => {
     expect([all.position, ofUnknown.position]).toEqual([1, 1]);
     await add("a", "b");
     await settle();
-    // Two are at hand, and neither has been handed out.
+    // Two are at hand, and neither has been read.
     expect([all.position, ofUnknown.position]).toEqual([1, 3]);
     await all.next();
     expect(all.position).toBe(2);

@@ -1,28 +1,28 @@
 import { expect, test } from "vitest";
 import { openTestRota } from "../../test/support/rota.ts";
 import { settle } from "../testing/manual-clock.ts";
-import { Gate } from "../testing/signals.ts";
+import { Latch } from "../testing/signals.ts";
 
 async function makeWaiting() {
-  const gate = new Gate<unknown>();
+  const latch = new Latch<unknown>();
   const made = await openTestRota();
-  made.rota.agent("a", () => gate.opened);
+  made.rota.agent("a", () => latch.opened);
   await made.rota.start();
   const { taskId } = await made.rota.tasks.submit({ agentId: "a", payload: 1 });
-  return { ...made, gate, taskId };
+  return { ...made, latch, taskId };
 }
 
 test("answers with the task once it has ended", async () => {
-  const { rota, gate, taskId } = await makeWaiting();
+  const { rota, latch, taskId } = await makeWaiting();
   const waiting = rota.tasks.wait(taskId);
   await settle();
-  gate.open("result");
+  latch.open("result");
   expect(await waiting).toMatchObject({ taskId, state: "done", result: "result" });
 });
 
 test("answers at once for a task that has ended", async () => {
-  const { rota, gate, taskId } = await makeWaiting();
-  gate.open(null);
+  const { rota, latch, taskId } = await makeWaiting();
+  latch.open(null);
   await settle();
   expect(await rota.tasks.wait(taskId)).toMatchObject({ state: "done" });
 });
@@ -64,11 +64,11 @@ test.each([Number.NaN, 0, -1, "5", null])("refuses to wait %s milliseconds", asy
 });
 
 test("ends with an error when the node stops first", async () => {
-  const { rota, gate } = await makeWaiting();
+  const { rota, latch } = await makeWaiting();
   const { taskId } = await rota.tasks.submit({ agentId: "a", payload: 1, runAt: new Date("2100-01-01") });
   const waiting = expect(rota.tasks.wait(taskId)).rejects.toMatchObject({ code: "draining" });
   await settle();
-  gate.open(null);
+  latch.open(null);
   await rota.stop();
   await waiting;
 });

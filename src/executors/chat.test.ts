@@ -8,7 +8,7 @@ import { type RunnableExecutor, runnable } from "../../test/support/run-executor
 import type { Task } from "../model/task.ts";
 import { TargetGuard } from "../outbound/target-guard.ts";
 import { ManualClock } from "../testing/manual-clock.ts";
-import { Gate, until } from "../testing/signals.ts";
+import { Latch, until } from "../testing/signals.ts";
 import { VERSION } from "../version.ts";
 import { conversationId } from "./conversation-id.ts";
 
@@ -192,7 +192,7 @@ test("events are read as such, whatever type they say they are", async () => {
 });
 
 test("progress is reported while the answer is being written", async () => {
-  const more = new Gate();
+  const more = new Latch();
   const url = await serve(async (_request, response) => {
     beginEvents(response).write(eventText({ step: 1 }));
     await more.opened;
@@ -254,7 +254,7 @@ test("megabytes of events are read without being kept", async () => {
 
 test("a stream that does not end for 64 mebibytes has gone astray", async () => {
   const event = eventText("x".repeat(1_000_000));
-  const dropped = new Gate();
+  const dropped = new Latch();
   const url = await serve((_request, response) => {
     beginEvents(response).on("close", () => dropped.open());
     const more = () => {
@@ -315,8 +315,8 @@ test.each<[string, boolean]>([
   ["before it is answered", false],
   ["in the middle of the answer", true],
 ])("a call that hangs %s ends with its signal, and its connection too", async (_when, begin) => {
-  const hanging = new Gate();
-  const dropped = new Gate();
+  const hanging = new Latch();
+  const dropped = new Latch();
   const url = await serve((_request, response) => {
     response.on("close", () => dropped.open());
     if (begin) beginEvents(response).write(eventText({ step: 1 }));

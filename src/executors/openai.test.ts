@@ -9,7 +9,7 @@ import type { Task } from "../model/task.ts";
 import type { Turn } from "../model/turn.ts";
 import { TargetGuard } from "../outbound/target-guard.ts";
 import { ManualClock } from "../testing/manual-clock.ts";
-import { Gate, until } from "../testing/signals.ts";
+import { Latch, until } from "../testing/signals.ts";
 import { VERSION } from "../version.ts";
 
 const KEY = "sk-test-0123456789";
@@ -129,7 +129,7 @@ test("the text, why it ended, which model it was and what it took are the result
 });
 
 test("shows the text while it is being written", async () => {
-  const more = new Gate();
+  const more = new Latch();
   const { url } = await serveModel(async (response) => {
     beginEvents(response).write(eventText(delta({ content: "Hel" })));
     await more.opened;
@@ -376,8 +376,8 @@ test("one part beyond a mebibyte fails the attempt, whether it is streamed or no
 });
 
 test("a call ends with its signal, and its connection too", async () => {
-  const hanging = new Gate();
-  const dropped = new Gate();
+  const hanging = new Latch();
+  const dropped = new Latch();
   const { url } = await serveModel((response) => {
     response.on("close", () => dropped.open());
     beginEvents(response).write(eventText(HELLO[1]));
@@ -392,7 +392,7 @@ test("a call ends with its signal, and its connection too", async () => {
 });
 
 test("a server that says [DONE] and does not end is left after a second", async () => {
-  const dropped = new Gate();
+  const dropped = new Latch();
   const { url } = await serveModel((response) => {
     response.on("close", () => dropped.open());
     beginEvents(response).write([...HELLO, "[DONE]"].map(eventText).join(""));

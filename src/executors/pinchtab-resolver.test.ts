@@ -11,7 +11,7 @@ import {
 import { runnable } from "../../test/support/run-executor.ts";
 import { TargetGuard } from "../outbound/target-guard.ts";
 import { ManualClock } from "../testing/manual-clock.ts";
-import { Gate, until } from "../testing/signals.ts";
+import { Latch, until } from "../testing/signals.ts";
 
 const click = { kind: "action", action: "click", tabId: "tab-1" } as const;
 
@@ -332,7 +332,7 @@ test("a crowd that asks for what is not there shares its questions too", async (
 
 test("a tab that was opened while the question was on its way is found all the same", async () => {
   const { pinchTab, run } = await pinchTabWithTwo();
-  const answer = new Gate();
+  const answer = new Latch();
   pinchTab.answers.set("/instances/tabs", async (response) => {
     pinchTab.answers.clear();
     await answer.opened;
@@ -352,7 +352,7 @@ test("a tab that was opened while the question was on its way is found all the s
 
 test("one that stops waiting leaves the question to the others", async () => {
   const { pinchTab, run } = await pinchTabWithTwo();
-  const answer = new Gate();
+  const answer = new Latch();
   pinchTab.answers.set("/instances", async (response) => {
     await answer.opened;
     json(response, 200, []);

@@ -43,7 +43,7 @@ export function isLifecycle(event: unknown): boolean {
 }
 
 /**
- * The message that a UI message stream (of the AI SDK) builds, event by event. Any event may be added: `begun` tells whether they
+ * The message that a UI message stream (of the AI SDK) builds, event by event. Any event may be added: `begun` is true once they
  * are such a stream.
  */
 export class UiMessage {

@@ -69,7 +69,7 @@ export class CallerBounds {
     if (this.forRunAgain() === undefined) return;
     throw new RotaError(
       "forbidden",
-      "the submits of this caller are bounded (`maxSubmitsPerHour`, `maxOpenTasks`), and those of tasks that come back together cannot be counted: retry the tasks one by one",
+      "a bulk retry cannot be counted against `maxSubmitsPerHour` and `maxOpenTasks`: retry the tasks one by one",
     );
   }
 

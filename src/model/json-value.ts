@@ -14,7 +14,10 @@ export function jsonValue(fields: Fields, field: string): unknown {
   const text = stringify(value, field);
   if (text === undefined) throw invalidField(field, `\`${field}\` is not JSON: it is ${aTypeOf(value)}`);
   if (utf8Length(text) > TASK_BYTES_MAX) {
-    throw invalidField(field, `\`${field}\` must take ${TASK_BYTES_MAX} bytes of JSON at most`);
+    throw invalidField(
+      field,
+      `\`${field}\` must take ${TASK_BYTES_MAX} bytes of JSON at most: store large data elsewhere, and send a reference to it`,
+    );
   }
   if (ownLength(fields) === undefined && isDeeperThan(JSON_DEPTH_MAX, text)) throw tooDeep(field);
   const kept: unknown = ownLength(fields) === undefined ? JSON.parse(text) : value;
@@ -34,5 +37,5 @@ function stringify(value: unknown, field: string): string | undefined {
 }
 
 function tooDeep(field: string): Error {
-  return invalidField(field, `\`${field}\` is nested deeper than ${JSON_DEPTH_MAX} levels`);
+  return invalidField(field, `\`${field}\` is nested deeper than ${JSON_DEPTH_MAX} levels: flatten it`);
 }

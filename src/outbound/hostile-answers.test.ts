@@ -5,7 +5,7 @@ import { fetchWithLimits } from "../../test/support/fetch-with-limits.ts";
 import { serve } from "../../test/support/http-server.ts";
 import { nowhere } from "../../test/support/pinchtab.ts";
 import { head, serveRaw } from "../../test/support/raw-server.ts";
-import { Gate } from "../testing/signals.ts";
+import { Latch } from "../testing/signals.ts";
 import type { LimitedRequest, LimitedResponse } from "./read-answer.ts";
 
 const LIMIT = 1_000;
@@ -133,8 +133,8 @@ test.each<[string, string]>([
   ["in the middle of the answer", `${head("content-length: 100")}abc`],
   ["in the middle of something packed", `${head("content-encoding: gzip", "content-length: 100")}`],
 ])("a call that hangs %s ends with its signal, and its connection too", async (_when, bytes) => {
-  const hanging = new Gate();
-  const closed = new Gate();
+  const hanging = new Latch();
+  const closed = new Latch();
   const url = await serveRaw((socket) => {
     socket.on("close", () => closed.open());
     socket.write(bytes, () => hanging.open());

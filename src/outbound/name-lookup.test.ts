@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { ManualClock } from "../testing/manual-clock.ts";
-import { Gate } from "../testing/signals.ts";
+import { Latch } from "../testing/signals.ts";
 import { HurriedLookup, type ResolvedAddress } from "./name-lookup.ts";
 
 const FOUND: readonly ResolvedAddress[] = [{ address: "1.1.1.1", family: 4 }];
@@ -36,7 +36,7 @@ test("knows nothing of a name that has no address", async () => {
 });
 
 test("waits a second for a slow answer, which then serves the next caller", async () => {
-  const slow = new Gate<readonly ResolvedAddress[]>();
+  const slow = new Latch<readonly ResolvedAddress[]>();
   const { names, clock, asked } = hurried(() => slow.opened);
   const first = names.addresses("slow");
   await clock.advance(1_000);
@@ -48,7 +48,7 @@ test("waits a second for a slow answer, which then serves the next caller", asyn
 });
 
 test("asks for a few names at a time and lets the rest go without", async () => {
-  const slow = new Gate<readonly ResolvedAddress[]>();
+  const slow = new Latch<readonly ResolvedAddress[]>();
   const { names, asked } = hurried(() => slow.opened);
   const first = Array.from({ length: 16 }, (_, i) => names.addresses(`name-${i}`));
   expect(await names.addresses("one too many")).toBeNull();

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
 import { fetchWithLimits } from "../../test/support/fetch-with-limits.ts";
 import { serve } from "../../test/support/http-server.ts";
-import { Gate } from "../testing/signals.ts";
+import { Latch } from "../testing/signals.ts";
 import type { LimitedRequest } from "./read-answer.ts";
 
 const NOW = Date.parse("2026-03-08T12:00:00Z");
@@ -27,7 +27,7 @@ test("answers with status, type and body", async () => {
 });
 
 test("reads no more than its limit, however much is sent", async () => {
-  const closed = new Gate();
+  const closed = new Latch();
   const url = await serve((_request, response) => {
     response.on("close", () => closed.open());
     const more = () => {
@@ -60,8 +60,8 @@ test("passes on the wait it is asked for", async () => {
 
 test("drops the request when its signal fires, before and in the middle of the answer", async () => {
   for (const begin of [false, true]) {
-    const arrived = new Gate();
-    const dropped = new Gate();
+    const arrived = new Latch();
+    const dropped = new Latch();
     const url = await serve((_request, response) => {
       response.on("close", () => dropped.open());
       if (begin) response.write("some");

@@ -1,25 +1,25 @@
 import { expect, test } from "vitest";
-import { Gate } from "../testing/signals.ts";
+import { Latch } from "../testing/signals.ts";
 import { SharedCall } from "./shared-call.ts";
 
 /** A call that answers when the test says so. */
 function open() {
-  const gate = new Gate<string>();
+  const latch = new Latch<string>();
   let signal = new AbortController().signal;
   const call = new SharedCall((its) => {
     signal = its;
-    return gate.opened;
+    return latch.opened;
   });
-  return { call, gate, isDropped: () => signal.aborted };
+  return { call, latch, isDropped: () => signal.aborted };
 }
 
 const never = new AbortController().signal;
 
 test("gives its answer to all who wait, and is over then", async () => {
-  const { call, gate } = open();
+  const { call, latch } = open();
   const waiting = [call.wait(never), call.wait(never)];
   expect(call.isOver).toBe(false);
-  gate.open("yes");
+  latch.open("yes");
   expect(await Promise.all(waiting)).toEqual(["yes", "yes"]);
   expect(call.isOver).toBe(true);
 });
@@ -51,11 +51,11 @@ test("does not begin for a caller that has already gone", async () => {
 });
 
 test("counts each who waits once, also when the signal fires after the answer", async () => {
-  const { call, gate, isDropped } = open();
+  const { call, latch, isDropped } = open();
   const stop = new AbortController();
   const first = call.wait(stop.signal);
   const second = call.wait(never);
-  gate.open("yes");
+  latch.open("yes");
   stop.abort(new Error("late"));
   await Promise.allSettled([first]);
   expect(await second).toBe("yes");

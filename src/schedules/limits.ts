@@ -14,7 +14,7 @@ export interface Timed {
   readonly rule: Rule;
   /** Where steps are counted from. */
   readonly anchorAt: number;
-  /** The last moment at which it may be due; null: there is none. */
+  /** The last time at which it may be due; null: there is none. */
   readonly untilAt: number | null;
 }
 

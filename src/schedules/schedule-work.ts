@@ -1,4 +1,4 @@
-import { codeList, type Fields, invalidField } from "../model/input/field-checks.ts";
+import { codeList, type Fields, invalidField, joinWithOr } from "../model/input/field-checks.ts";
 import { WORK_FIELDS } from "../model/input/schedule-schema.ts";
 import type { ReadChangesOf } from "../model/input/schema.ts";
 import { TASK_BYTES_MAX } from "../model/input/task-input.ts";
@@ -24,7 +24,11 @@ export function optionalWork(read: Read, given: Fields): ScheduleWork | undefine
   if (work !== null) return work;
   const taken = NAMES.find((field) => read[field] === null);
   if (taken === undefined) return undefined;
-  throw invalidField(taken, `${ONE_OF}, and \`${taken}\` cannot be null alone: give what takes its place`);
+  const others = NAMES.filter((field) => field !== taken).map((field) => `\`${field}\``);
+  throw invalidField(
+    taken,
+    `${ONE_OF}: to remove \`${taken}\`, set ${joinWithOr(others)} in the same request`,
+  );
 }
 
 /** Null: there is none. */
@@ -47,5 +51,8 @@ function workOf(read: Read, given: Fields, payloads: readonly "payload"[]): Sche
 /** The limit is that of a task, since each run submits the text as a task. */
 function checkSize(text: string, field: string): string {
   if (Buffer.byteLength(JSON.stringify(text)) <= TASK_BYTES_MAX) return text;
-  throw invalidField(field, `\`${field}\` must take ${TASK_BYTES_MAX} bytes of JSON at most`);
+  throw invalidField(
+    field,
+    `\`${field}\` must take ${TASK_BYTES_MAX} bytes of JSON at most: store large data elsewhere, and send a reference to it`,
+  );
 }

@@ -21,7 +21,7 @@ async function openForScout(meddler?: TestRotaParams["meddler"]) {
 }
 
 describe("a key of the role agent", () => {
-  test("hands in work for its agent, whether it names it or not", async () => {
+  test("submits work for its agent, whether it names it or not", async () => {
     const { ask, rota } = await openForScout();
     for (const input of [
       { message: "hi" },
@@ -45,7 +45,7 @@ describe("a key of the role agent", () => {
     ["/tasks/batch", { tasks: [{ message: "hi" }, { agentId: "writer", message: "hi" }] }],
     ["/v1/sessions/chat/messages", { agentId: "writer", message: "hi" }],
     ["/v1/writs", { agent: "writer", text: "/schedule list" }],
-  ])("is refused when it hands in work for another: %s %j", async (path, json) => {
+  ])("is refused when it submits work for another: %s %j", async (path, json) => {
     const { ask, rota } = await openForScout();
     const before = (await rota.tasks.counts()).total;
     const { status, body } = await ask(path, { json });

@@ -7,7 +7,7 @@ import type { Events, EventsOptions, LocalReading } from "../interface/rota.ts";
 import { RotaError } from "../model/errors.ts";
 import type { RotaEvent } from "../model/event.ts";
 import { ManualClock, settle } from "../testing/manual-clock.ts";
-import { Gate, until } from "../testing/signals.ts";
+import { Latch, until } from "../testing/signals.ts";
 import { EventStreams } from "./event-stream.ts";
 import { DEFAULT_REQUEST_LIMITS, RequestLimits } from "./middleware/request-limits.ts";
 import { ReadTurns } from "./read-turns.ts";
@@ -94,7 +94,7 @@ async function neverReading(port: number, sent: () => number): Promise<Socket> {
 }
 
 test("a client that disconnects before the stream begins leaves nothing open", async () => {
-  const opened = new Gate();
+  const opened = new Latch();
   let stopped = false;
   const { clock, streams, port } = await serveStreams(
     ({ signal }) => {
@@ -158,7 +158,7 @@ test("a client that reads nothing for 30 seconds is dropped", async () => {
   expect(signals[0]?.aborted).toBe(true);
   expect(log.messages("debug")).toEqual(["dropped a reader of an event stream that stopped reading"]);
   expect(clock.pending).toBe(0);
-  const closed = new Gate();
+  const closed = new Latch();
   socket.on("close", () => closed.open()).resume();
   await closed.opened;
 });
@@ -252,7 +252,7 @@ test("what is refused takes no place", async () => {
 });
 
 test("a stream whose events cannot be read any further ends, and nothing else does", async () => {
-  const broken = new Gate<never>();
+  const broken = new Latch<never>();
   const { url, log, streams } = await serveStreams(async function* () {
     yield someEvent(1, null);
     await broken.opened.then(() => {
@@ -279,7 +279,7 @@ test("closing ends all streams and lets no other begin", async () => {
 });
 
 test("a gap that opens while a stream is read is sent at once, with the place where it goes on", async () => {
-  const gap = new Gate();
+  const gap = new Latch();
   const { url } = await serveStreams(async function* ({ onGap, signal }) {
     yield someEvent(7, 1);
     await gap.opened;

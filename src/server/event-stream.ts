@@ -230,7 +230,8 @@ export class EventStreams {
     { key, caller: { tenant } }: Pick<Reader, "key" | "caller">,
     slots = this.#slots,
   ): ResponseStream {
-    if (this.#closing) throw new RotaError("draining", "this node is stopping");
+    if (this.#closing)
+      throw new RotaError("draining", "this node is stopping: connect to another node, or retry later");
     const freeSlot = slots.take({ key, tenant });
     const { keys, clock, log } = this.#options;
     const watch = key === null ? null : keys.watch(key);

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { openKeyedServer } from "../../test/support/keyed-server.ts";
 import { meddle, openMemory } from "../../test/support/storages.ts";
 import { ManualClock } from "../testing/manual-clock.ts";
-import { Gate, until } from "../testing/signals.ts";
+import { Latch, until } from "../testing/signals.ts";
 import { KeyConcurrency } from "./key-concurrency.ts";
 
 const NEVER = new AbortController().signal;
@@ -40,13 +40,13 @@ test("work that is given up while it waits leaves its place to the next", async 
 
 test("two pages of a key are read at once, and none for a caller who has left", async () => {
   const clock = new ManualClock();
-  const gate = new Gate();
+  const latch = new Latch();
   let reading = 0;
   const storage = meddle(await openMemory(clock), {
     before: async ({ operation }) => {
       if (operation !== "tasks.list") return;
       reading += 1;
-      await gate.opened;
+      await latch.opened;
     },
   });
   const { key, askWith, url } = await openKeyedServer({ storage, clock, start: false });
@@ -63,7 +63,7 @@ test("two pages of a key are read at once, and none for a caller who has left", 
   leaving.abort();
   await expect(left).rejects.toThrow();
   expect((await askWith(own, "/tasks/stats")).status).toBe(200);
-  gate.open();
+  latch.open();
   for (const { status } of await Promise.all([...pages, others])) expect(status).toBe(200);
   expect((await askWith(own, "/tasks?limit=1")).status).toBe(200);
   expect(reading).toBe(6);

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { openStream } from "../../test/support/event-stream.ts";
 import { openKeyedServer } from "../../test/support/keyed-server.ts";
 import { ManualClock, settle } from "../testing/manual-clock.ts";
-import { Gate, until } from "../testing/signals.ts";
+import { Latch, until } from "../testing/signals.ts";
 import { RequestLimits } from "./middleware/request-limits.ts";
 import { ReadTurns } from "./read-turns.ts";
 import { Replays } from "./replays.ts";
@@ -31,24 +31,24 @@ describe("the streams of one key", () => {
   test("read two pages at once, and the others in turn, also without a key", async () => {
     const { replays } = openReplays();
     for (const owner of [A, null]) {
-      const gates = Array.from({ length: 5 }, () => new Gate());
+      const latches = Array.from({ length: 5 }, () => new Latch());
       const begun: number[] = [];
-      const reads = gates.map((gate, index) =>
+      const reads = latches.map((latch, index) =>
         replays.paceOf(
           owner,
           NEVER,
         )(async () => {
           begun.push(index);
-          await gate.opened;
+          await latch.opened;
           return page(0);
         }),
       );
       await settle();
       expect(begun).toEqual([0, 1]);
-      gates[1]?.open();
+      latches[1]?.open();
       await settle();
       expect(begun).toEqual([0, 1, 2]);
-      for (const gate of gates) gate.open();
+      for (const latch of latches) latch.open();
       await Promise.all(reads);
       expect(begun).toEqual([0, 1, 2, 3, 4]);
     }
@@ -56,7 +56,7 @@ describe("the streams of one key", () => {
 
   test("do not hold up those of another", async () => {
     const { replays } = openReplays();
-    const never = new Gate();
+    const never = new Latch();
     for (let count = 0; count < 5; count += 1) {
       void replays.paceOf(A, NEVER)(() => never.opened.then(() => page(0)));
     }
@@ -65,14 +65,14 @@ describe("the streams of one key", () => {
 
   test("leave the line when their reader goes away, and let the next one through", async () => {
     const { replays } = openReplays();
-    const gate = new Gate();
-    const held = [0, 1].map(() => replays.paceOf(A, NEVER)(() => gate.opened.then(() => page(0))));
+    const latch = new Latch();
+    const held = [0, 1].map(() => replays.paceOf(A, NEVER)(() => latch.opened.then(() => page(0))));
     const reader = new AbortController();
     const left = replays.paceOf(A, reader.signal)(async () => expect.unreachable());
     const next = replays.paceOf(A, NEVER)(async () => page(3));
     reader.abort(new Error("gone"));
     await expect(left).rejects.toThrow("gone");
-    gate.open();
+    latch.open();
     await Promise.all(held);
     expect(await next).toEqual(page(3));
   });
@@ -135,7 +135,7 @@ describe("the streams of one key", () => {
 
 test("the streams of all keys of a tenant read three pages at once if there is a second tenant, whose streams do not wait", async () => {
   const { replays } = openReplays({ hasSecondTenant: true });
-  const never = new Gate();
+  const never = new Latch();
   let begun = 0;
   for (const owner of [A, A, B, B, { ...A, key: "d" }]) {
     void replays.paceOf(

@@ -36,7 +36,9 @@ export class ReportStream {
     const known =
       error instanceof RotaError
         ? error
-        : new RotaError("internal_error", "the check failed", { cause: error });
+        : new RotaError("internal_error", "the doctor's check failed; the log of this node has the details", {
+            cause: error,
+          });
     this.#write("error", known.toJSON());
     this.#response.end();
   }

@@ -3,7 +3,7 @@ import { openKeyedServer } from "../../test/support/keyed-server.ts";
 import { RotaWorker } from "../client/worker/rota-worker.ts";
 import type { ExecutorContext } from "../executors/executor.ts";
 import type { AgentOptions } from "../interface/options.ts";
-import { Gate, until } from "../testing/signals.ts";
+import { Latch, until } from "../testing/signals.ts";
 
 interface Params {
   readonly scout?: AgentOptions;
@@ -15,12 +15,12 @@ async function open({ scout = {}, writer = {} }: Params = {}) {
   const server = await openKeyedServer();
   const { rota, key, askWith, ask: bare } = server;
   const contexts = new Map<string, ExecutorContext>();
-  const gates = new Map<string, Gate<unknown>>();
+  const latches = new Map<string, Latch<unknown>>();
   const handler = (task: { taskId: string }, context: ExecutorContext) => {
     contexts.set(task.taskId, context);
-    const gate = new Gate<unknown>();
-    gates.set(task.taskId, gate);
-    return gate.opened;
+    const latch = new Latch<unknown>();
+    latches.set(task.taskId, latch);
+    return latch.opened;
   };
   rota.agent("scout", scout, handler);
   rota.agent("writer", writer, handler);
@@ -33,7 +33,7 @@ async function open({ scout = {}, writer = {} }: Params = {}) {
   const begin = async (agentId = "scout", by = operator) =>
     run((await askWith(by, "/tasks", { json: { agentId, message: "go" } })).body.taskId);
   const end = async (taskId: string, result: unknown = null) => {
-    gates.get(taskId)?.open(result);
+    latches.get(taskId)?.open(result);
     await until(async () => (await rota.tasks.get(taskId)).state === "done");
   };
   const withToken = (

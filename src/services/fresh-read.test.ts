@@ -1,24 +1,24 @@
 import { expect, test } from "vitest";
-import { Gate } from "../testing/signals.ts";
+import { Latch } from "../testing/signals.ts";
 import { FreshRead } from "./fresh-read.ts";
 
 test("callers that ask while a read is under way share the next one", async () => {
-  const gates = [new Gate(), new Gate()];
+  const latches = [new Latch(), new Latch()];
   let reads = 0;
   const fresh = new FreshRead(async () => {
-    const gate = gates[reads];
+    const latch = latches[reads];
     reads += 1;
-    await gate?.opened;
+    await latch?.opened;
   });
   const first = fresh.now();
   await new Promise(setImmediate);
   const later = [fresh.now(), fresh.now()];
   expect([reads, later[0] === later[1]]).toEqual([1, true]);
-  gates[0]?.open();
+  latches[0]?.open();
   await first;
   await new Promise(setImmediate);
   expect(reads).toBe(2);
-  gates[1]?.open();
+  latches[1]?.open();
   await Promise.all(later);
   expect(reads).toBe(2);
 });

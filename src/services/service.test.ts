@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { RecordingLog } from "../../test/support/recording-log.ts";
 import { away } from "../../test/support/storages.ts";
 import { ManualClock, settle } from "../testing/manual-clock.ts";
-import { Gate } from "../testing/signals.ts";
+import { Latch } from "../testing/signals.ts";
 import { Service } from "./service.ts";
 
 class Ticker extends Service {
@@ -56,25 +56,25 @@ test("many wake-ups in one turn make one tick", async () => {
 
 test("a wake-up before the first await of a tick brings another after it, never beside it", async () => {
   const { ticker } = makeTicker();
-  const gate = new Gate();
+  const latch = new Latch();
   ticker.work = async () => {
     if (ticker.ticks === 1) ticker.wake();
-    await gate.opened;
+    await latch.opened;
     return 1_000;
   };
   ticker.start();
   await settle();
   expect(ticker.ticks).toBe(1);
-  gate.open();
+  latch.open();
   await settle();
   expect(ticker.ticks).toBe(2);
 });
 
 test("a wake-up during a tick brings another after it, never beside it", async () => {
   const { ticker } = makeTicker();
-  const gate = new Gate();
+  const latch = new Latch();
   ticker.work = async () => {
-    await gate.opened;
+    await latch.opened;
     return 1_000;
   };
   ticker.start();
@@ -83,7 +83,7 @@ test("a wake-up during a tick brings another after it, never beside it", async (
   ticker.wake();
   await settle();
   expect(ticker.ticks).toBe(1);
-  gate.open();
+  latch.open();
   await settle();
   expect(ticker.ticks).toBe(2);
 });
@@ -102,17 +102,17 @@ test("a wake-up for later moves the next tick forward, never back", async () => 
 
 test("stopping waits for the tick under way", async () => {
   const { ticker } = makeTicker();
-  const gate = new Gate();
+  const latch = new Latch();
   let ended = false;
   ticker.work = async () => {
-    await gate.opened;
+    await latch.opened;
     ended = true;
     return 0;
   };
   ticker.start();
   await settle();
   const stopped = ticker.stop();
-  gate.open();
+  latch.open();
   await stopped;
   expect(ended).toBe(true);
 });
@@ -153,18 +153,18 @@ test("an error other than a lost connection is logged as an error", async () => 
 
 test("a wake-up during a tick that fails is not forgotten", async () => {
   const { clock, ticker } = makeTicker();
-  const gate = new Gate();
+  const latch = new Latch();
   let first = true;
   ticker.work = async () => {
     if (!first) return 60_000;
     first = false;
-    await gate.opened;
+    await latch.opened;
     throw away();
   };
   ticker.start();
   await settle();
   ticker.wake();
-  gate.open();
+  latch.open();
   await clock.advance(50);
   expect(ticker.ticks).toBe(2);
 });

@@ -1,4 +1,4 @@
 /** Helpers for tests of programs that embed Rota. */
 export { ManualClock, settle } from "./manual-clock.ts";
-export { Gate, nextEvent, until } from "./signals.ts";
+export { Latch, nextEvent, until } from "./signals.ts";
 export { createTestRota } from "./test-rota.ts";

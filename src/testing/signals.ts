@@ -40,7 +40,7 @@ export function nextEvent(rota: Rota, fits: (event: RotaEvent) => boolean = () =
 }
 
 /** A promise that a test resolves itself: an executor that waits for it runs exactly as long as the test wants. */
-export class Gate<T = void> {
+export class Latch<T = void> {
   readonly opened: Promise<T>;
   readonly open: (value: T) => void;
 

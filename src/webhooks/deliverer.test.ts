@@ -11,7 +11,7 @@ import { TargetGuard } from "../outbound/target-guard.ts";
 import { StorageClock } from "../services/storage-clock.ts";
 import type { DeliveryRecord, Storage } from "../storage/storage.ts";
 import { ManualClock, settle } from "../testing/manual-clock.ts";
-import { Gate, until } from "../testing/signals.ts";
+import { Latch, until } from "../testing/signals.ts";
 import { Deliverer, type DeliveryResult } from "./deliverer.ts";
 import { deliveryId } from "./delivery-id.ts";
 import { signature } from "./signature.ts";
@@ -407,7 +407,7 @@ test("does not call what must not be called, and does not try again", async () =
 });
 
 test("a name that cannot be resolved in time is a failure like any other", async () => {
-  const asked = new Gate();
+  const asked = new Latch();
   const lookup: Lookup = () => {
     asked.open();
     return new Promise(() => {});
@@ -600,7 +600,7 @@ test("what a process died over is sent by another after its hold, under the same
   const clock = new ManualClock();
   const storage = asSharedStorage(await openMemory(clock));
   const { url, ids } = await receiver();
-  const settling = new Gate();
+  const settling = new Latch();
   const dying = await makeDeliverer({
     clock,
     storage,
@@ -685,7 +685,7 @@ test("a clock that jumps ahead while it is on its way makes it neither come twic
     status(200),
     (response) => void answer.opened.then(() => status(200)(response)),
   );
-  const answer = new Gate();
+  const answer = new Latch();
   await end(url);
   await until(
     async () => (await list())[0]?.status === "delivered",
@@ -716,7 +716,7 @@ test("a clock that is set back makes it wait, but not for ever", async () => {
 
 test("a drain waits for what is due and for what is on its way, and then begins nothing more", async () => {
   const { end, deliverer, list, clock } = await makeDeliverer();
-  const answer = new Gate();
+  const answer = new Latch();
   const slow = await receiver((response) => void answer.opened.then(() => status(200)(response)));
   const { received } = slow;
   const url = as("one.test", slow);
@@ -766,8 +766,8 @@ test("a drain drops what takes too long, which is due again after its hold", asy
 });
 
 test("a drain puts back what was claimed just before it", async () => {
-  const claiming = new Gate();
-  const claimed = new Gate();
+  const claiming = new Latch();
+  const claimed = new Latch();
   const { end, untilOnly, deliverer } = await makeDeliverer({
     meddler: {
       after: ({ operation }) => {

@@ -47,7 +47,7 @@ export const BEHAVIOURS: readonly Behaviour[] = [
   },
   {
     number: 3,
-    title: "repeats a claim whose answer was lost with the same `claimId`, and runs each attempt once",
+    title: "repeats a claim whose response was lost with the same `claimId`, and runs each attempt once",
     check: async (bench) => {
       await bench.start();
       const { path, lines } = bench.file();
@@ -102,7 +102,7 @@ export const BEHAVIOURS: readonly Behaviour[] = [
   {
     number: 6,
     title:
-      "stops an attempt that a heartbeat's answer cancels, does not finish it as done, and uses the slot again",
+      "stops an attempt that a heartbeat's response cancels, does not finish it as done, and uses the slot again",
     check: async (bench) => {
       const { slots } = await bench.start();
       const { path, lines } = bench.file();
@@ -124,7 +124,7 @@ export const BEHAVIOURS: readonly Behaviour[] = [
   },
   {
     number: 7,
-    title: "repeats a finish whose answer was lost, with the same outcome, until it is answered",
+    title: "repeats a finish whose response was lost, with the same outcome, until a response comes",
     check: async (bench) => {
       await bench.start();
       bench.server.disturb("finish", { kind: "lose-answer" }, { times: 2 });
@@ -236,7 +236,7 @@ export const BEHAVIOURS: readonly Behaviour[] = [
   },
   {
     number: 14,
-    title: "claims again after `retryInMs` when a draining server answers `drain` with it, and stays",
+    title: "claims again after `retryInMs` when a draining server responds `drain` with it, and stays",
     check: async (bench) => {
       await bench.start();
       bench.server.disturb("claim", {

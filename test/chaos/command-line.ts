@@ -7,7 +7,7 @@ const MINUTES = 4;
 export interface Orders {
   readonly seed: number;
   readonly minutes: number;
-  /** Taken in turns. */
+  /** They take turns. */
   readonly storages: readonly StorageName[];
 }
 

@@ -6,7 +6,7 @@ export type Fault =
   | { readonly kind: "kill"; readonly node: number; readonly forMs: number }
   /** SIGSTOP, and SIGCONT after a while. */
   | { readonly kind: "pause"; readonly node: number; readonly forMs: number }
-  /** Whatever a node and its database say to each other is swallowed; who loses something that way never hears more. */
+  /** Whatever a node and its database say to each other is swallowed; a side that loses something that way never gets it. */
   | { readonly kind: "cut"; readonly node: number; readonly forMs: number }
   /** PostgreSQL ends about half of its connections. */
   | { readonly kind: "terminate" }

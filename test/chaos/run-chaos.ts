@@ -11,7 +11,7 @@ import type { Ledger } from "./ledger.ts";
 import { makePlan, type Step, type StorageName } from "./plan.ts";
 import { readHistory } from "./read-history.ts";
 import { homesOf, LIMITS, REMOTE_AGENT, WORKERS } from "./settings.ts";
-import { PATIENCE_MS, settle, untilTold } from "./settle.ts";
+import { PATIENCE_MS, settle, untilCalledBack } from "./settle.ts";
 import { makeTenants } from "./tenancy.ts";
 import { openWorld, type World } from "./world.ts";
 
@@ -109,12 +109,12 @@ async function live(params: LifeParams): Promise<{ history: History; ledgers: Le
   receivers.behave();
   const doctor = await settle(first, tenancies, rootKey);
   phase("all has ended");
-  await untilTold(first, tenancies);
-  phase("all has been told");
+  await untilCalledBack(first, tenancies);
+  phase("all callbacks have arrived");
   const seen = await readHistory(first, tenancies);
   phase("all has been read");
-  await handOut(followers, seen.events);
-  phase("all has been handed out");
+  await untilFollowed(followers, seen.events);
+  phase("all followers have read it");
   const ledgers = tenancies.map(({ ledger }) => ledger);
   return {
     ledgers,
@@ -166,11 +166,11 @@ function knownIn(ledgers: readonly Ledger[]): Known {
   };
 }
 
-/** Waits until each was handed the last event of its tenant. */
-async function handOut(followers: readonly Follower[], events: History["events"]): Promise<void> {
+/** Waits until each has read the last event of its tenant. */
+async function untilFollowed(followers: readonly Follower[], events: History["events"]): Promise<void> {
   const late = delay(PATIENCE_MS, undefined, { ref: false });
-  const handed = followers.map((follower) =>
+  const caughtUp = followers.map((follower) =>
     follower.until(events.findLast(({ tenantId }) => tenantId === follower.tenantId)?.seq ?? 0),
   );
-  await Promise.race([Promise.all(handed), late]);
+  await Promise.race([Promise.all(caughtUp), late]);
 }

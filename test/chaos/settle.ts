@@ -35,7 +35,7 @@ export async function settle(
 }
 
 /** Lets every callback be made or given up. What is still pending by then always will be: the checks say so. */
-export async function untilTold(url: string, tenancies: readonly Tenancy[]): Promise<void> {
+export async function untilCalledBack(url: string, tenancies: readonly Tenancy[]): Promise<void> {
   for (const { key } of tenancies) {
     const rota = new RotaClient({ url, key });
     await untilNone(() => rota.webhooks.deliveries({ status: "pending", limit: 1 }));

@@ -56,7 +56,7 @@ test("what was accepted survives kill -9, again and again, and ends exactly once
   for (const id of accepted.keys()) expect(ends.get(id)).toBe(1);
 });
 
-/** Hands in tasks, several at a time, and kills the process once enough of them have been acknowledged. */
+/** Submits tasks, several at a time, and kills the process once enough of them have been acknowledged. */
 async function submitUntilKilled(
   server: ServerProcess,
   { round, killAfter, accepted }: { round: number; killAfter: number; accepted: Map<string, string> },

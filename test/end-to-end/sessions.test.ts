@@ -198,7 +198,8 @@ describe("rota say, stop and sessions", () => {
     await run(chat, ["say", "full", "two"]);
     expect(await run(chat, ["say", "full", "three"])).toMatchObject({
       code: 1,
-      stderr: 'error: 1 message waits in the session "full", and 1 may: try later\n',
+      stderr:
+        'error: the session "full" has 1 waiting message, and its `cap` is 1: retry later, or raise `cap`\n',
     });
   });
 });

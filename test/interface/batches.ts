@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { RotaEvent } from "../../src/model/event.ts";
 import type { BatchInput } from "../../src/model/input/batch-input.ts";
-import { Gate, until } from "../../src/testing/signals.ts";
+import { Latch, until } from "../../src/testing/signals.ts";
 import { errorOf, type Open } from "./opened.ts";
 
 export function describeBatches(open: Open): void {
@@ -62,11 +62,11 @@ export function describeBatches(open: Open): void {
 
     test("runs no more at once than its parallelism, and reports when all have ended", async () => {
       const { api, rota, clock } = await open();
-      const gates = Array.from({ length: 3 }, () => new Gate());
+      const latches = Array.from({ length: 3 }, () => new Latch());
       let [now, most] = [0, 0];
       rota.agent("a", async (task) => {
         most = Math.max(most, ++now);
-        await gates[task.payload as number]?.opened;
+        await latches[task.payload as number]?.opened;
         now -= 1;
       });
       const events = api.events({ agentId: "a" });
@@ -93,7 +93,7 @@ export function describeBatches(open: Open): void {
       expect(await api.tasks.getBatch(batchId)).toMatchObject({ parallelism: 1, counts: { running: 1 } });
       expect(await api.tasks.getBatch(batchId)).not.toHaveProperty("completedAt");
       await clock.advance(1_000);
-      for (const gate of gates) gate.open();
+      for (const latch of latches) latch.open();
       await api.tasks.wait(last);
       expect(most).toBe(1);
       const completedAt = new Date(clock.now()).toISOString();

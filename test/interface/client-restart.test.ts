@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { RotaClient } from "../../src/client/index.ts";
 import type { Rota } from "../../src/interface/rota.ts";
 import { listen } from "../../src/server/listen.ts";
-import { Gate, until } from "../../src/testing/signals.ts";
+import { Latch, until } from "../../src/testing/signals.ts";
 import { RecordingLog } from "../support/recording-log.ts";
 import { openTestRota } from "../support/rota.ts";
 
@@ -14,8 +14,8 @@ async function serve(rota: Rota, port: number) {
 
 test("events and waits go on when the server is away for a while, and miss nothing", async () => {
   const { rota } = await openTestRota();
-  const gate = new Gate<string>();
-  rota.agent("slow", () => gate.opened);
+  const latch = new Latch<string>();
+  rota.agent("slow", () => latch.opened);
   await rota.start();
   const first = await serve(rota, 0);
   // Without chance the pauses before connecting again are at their shortest.
@@ -29,7 +29,7 @@ test("events and waits go on when the server is away for a while, and miss nothi
 
   await first.close();
   for (let n = 0; n < 3; n++) await rota.tasks.submit({ payload: n });
-  gate.open("at last");
+  latch.open("at last");
   await rota.tasks.wait(taskId);
   await serve(rota, first.port);
 

@@ -1,26 +1,26 @@
 import { describe, expect, test } from "vitest";
-import { Gate, until } from "../../src/testing/signals.ts";
+import { Latch, until } from "../../src/testing/signals.ts";
 import { errorOf, type Open } from "./opened.ts";
 
 export function describeConcurrencyKeys(open: Open): void {
   describe("tasks with the same concurrency key", () => {
     test("run one at a time, whatever their agents and lanes, and say who has the key", async () => {
       const { api, rota } = await open();
-      const gates: Gate[] = [];
+      const latches: Latch[] = [];
       const work = async () => {
-        const gate = new Gate();
-        gates.push(gate);
-        await gate.opened;
+        const latch = new Latch();
+        latches.push(latch);
+        await latch.opened;
       };
       rota.agent("a", work);
       rota.agent("b", work);
       const key = { concurrencyKey: "the site" };
       const first = await api.tasks.submit({ agentId: "a", payload: 1, ...key });
-      await until(() => gates.length === 1);
+      await until(() => latches.length === 1);
       const second = await api.tasks.submit({ agentId: "b", message: "hello", ...key });
       const free = await api.tasks.submit({ agentId: "b", payload: 2 });
       expect(second).toMatchObject({ state: "queued", position: 1 });
-      await until(() => gates.length === 2);
+      await until(() => latches.length === 2);
       expect(await api.tasks.get(free.taskId)).toMatchObject({ state: "running" });
       expect(await api.tasks.get(second.taskId)).toMatchObject({ state: "queued", ...key });
       expect((await api.tasks.explain(second.taskId)).reasons).toMatchObject([
@@ -30,9 +30,9 @@ export function describeConcurrencyKeys(open: Open): void {
           taskId: first.taskId,
         },
       ]);
-      gates[0]?.open();
-      await until(() => gates.length === 3);
-      for (const gate of gates) gate.open();
+      latches[0]?.open();
+      await until(() => latches.length === 3);
+      for (const latch of latches) latch.open();
       expect(await api.tasks.wait(second.taskId)).toMatchObject({ state: "done", ...key });
     });
 

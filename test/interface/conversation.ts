@@ -1,6 +1,6 @@
 import type { Session, SessionMessage } from "../../src/interface/sessions.ts";
 import type { RotaEvent } from "../../src/model/event.ts";
-import { Gate, until } from "../../src/testing/signals.ts";
+import { Latch, until } from "../../src/testing/signals.ts";
 import type { Open, Opened, OpenParams } from "./opened.ts";
 
 export const KEY = "chat:7/é 1";
@@ -26,15 +26,15 @@ export async function openConversation(open: Open, params: OpenParams = {}): Pro
   const opened = await open({ ...rest, options: { ...options, sessions } });
   const { api, rota } = opened;
   const messages: string[] = [];
-  const gates = new Map<string, Gate>();
+  const latches = new Map<string, Latch>();
   rota.agent("a", async ({ message = "" }, { signal }) => {
-    const gate = new Gate();
-    gates.set(message, gate);
+    const latch = new Latch();
+    latches.set(message, latch);
     messages.push(message);
     const stopped = new Promise((_, reject) => {
       signal.addEventListener("abort", () => reject(signal.reason));
     });
-    await Promise.race([gate.opened, stopped]);
+    await Promise.race([latch.opened, stopped]);
     return `re: ${message}`;
   });
   const seen: RotaEvent[] = [];
@@ -47,7 +47,7 @@ export async function openConversation(open: Open, params: OpenParams = {}): Pro
       const { taskId = "" } = await api.sessions.send(KEY, { message, agentId: "a", ...more });
       return taskId;
     },
-    answer: (message) => gates.get(message)?.open(),
+    answer: (message) => latches.get(message)?.open(),
     untilMessages: (count) => until(() => messages.length >= count, `the agent to get ${count} messages`),
     session: () => api.sessions.get(KEY),
   };

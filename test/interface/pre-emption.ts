@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { RotaEvent } from "../../src/model/event.ts";
 import type { Task } from "../../src/model/task.ts";
-import { Gate, until } from "../../src/testing/signals.ts";
+import { Latch, until } from "../../src/testing/signals.ts";
 import { errorOf, type Open } from "./opened.ts";
 
 const ONE_SLOT = { scheduler: { workerCount: 1 } };
@@ -10,7 +10,7 @@ export function describePreemption(open: Open): void {
   describe("a critical task without a free slot", () => {
     test("makes a preemptible one give way, which is run again first of all and counts no retry", async () => {
       const { api, rota } = await open({ options: ONE_SLOT });
-      const finish = new Gate();
+      const finish = new Latch();
       const started: unknown[] = [];
       const reasons: unknown[] = [];
       rota.agent("a", async ({ payload }, { signal }) => {
@@ -76,7 +76,7 @@ export function describePreemption(open: Open): void {
 
     test("waits when no running task is pre-emptible", async () => {
       const { api, rota } = await open({ options: ONE_SLOT });
-      const finish = new Gate();
+      const finish = new Latch();
       rota.agent("a", () => finish.opened);
       const first = await api.tasks.submit({ agentId: "a", payload: 1 });
       await until(async () => (await api.tasks.get(first.taskId)).state === "running");

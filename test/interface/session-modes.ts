@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Gate, until } from "../../src/testing/signals.ts";
+import { Latch, until } from "../../src/testing/signals.ts";
 import { serve } from "../support/http-server.ts";
 import { KEY, openConversation } from "./conversation.ts";
 import type { Open, OpenParams } from "./opened.ts";
@@ -8,10 +8,10 @@ import type { Open, OpenParams } from "./opened.ts";
 async function openSteerable(open: Open, { options = {}, ...rest }: OpenParams = {}) {
   const opened = await open({ ...rest, options: { sessions: { debounceMs: 0 }, ...options } });
   const { api, rota } = opened;
-  const attempts: { readonly take: () => Promise<string[]>; readonly end: Gate; failed: boolean }[] = [];
+  const attempts: { readonly take: () => Promise<string[]>; readonly end: Latch; failed: boolean }[] = [];
   rota.agent("worker", async (_task, { messages }) => {
     const take = async () => (await messages()).map(({ message }) => message);
-    const attempt = { take, end: new Gate(), failed: false };
+    const attempt = { take, end: new Latch(), failed: false };
     attempts.push(attempt);
     await attempt.end.opened;
     if (attempt.failed) throw new Error("lost the thread");

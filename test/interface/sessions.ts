@@ -263,7 +263,7 @@ export function describeSessions(open: Open): void {
       await say("waits");
       expect(await errorOf(say("too much"))).toMatchObject({
         code: "queue_full",
-        message: `1 message waits in the session "${KEY}", and 1 may: try later`,
+        message: `the session "${KEY}" has 1 waiting message, and its \`cap\` is 1: retry later, or raise \`cap\``,
         retryable: true,
         details: { waiting: 1, cap: 1 },
       });
@@ -313,7 +313,7 @@ export function describeSessions(open: Open): void {
       await untilTold(1);
       expect(await errorOf(api.sessions.delete(KEY))).toMatchObject({
         code: "conflict",
-        message: `session "${KEY}" is not idle: 1 task of it runs or waits; stop all of it first`,
+        message: `session "${KEY}" is not idle: 1 task of it runs or waits; send \`POST /v1/sessions/{key}/stopall\` first`,
         details: { open: 1 },
       });
       answer("one");

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { DoctorProgress } from "../../src/interface/doctor.ts";
 import type { StatsSeriesQuery } from "../../src/model/input/stats-series-input.ts";
 import { settle } from "../../src/testing/manual-clock.ts";
-import { Gate } from "../../src/testing/signals.ts";
+import { Latch } from "../../src/testing/signals.ts";
 import type { Open } from "./opened.ts";
 
 export function describeStatus(open: Open): void {
@@ -24,7 +24,7 @@ export function describeStatus(open: Open): void {
     test("says why work waits: every task once", async () => {
       const { api, rota } = await open({ options: { lanes: { crawl: { concurrency: 1 } } } });
       expect(await api.waiting()).toEqual({ reasons: [], total: 0 });
-      const ending = new Gate();
+      const ending = new Latch();
       rota.agent("slow", () => ending.opened);
       for (let n = 0; n < 4; n += 1) await api.tasks.submit({ agentId: "slow", payload: n, lane: "crawl" });
       await api.tasks.submit({ payload: 1, runAt: "2100-01-01T00:00:00Z" });
@@ -108,7 +108,7 @@ export function describeStatus(open: Open): void {
   describe("nodes", () => {
     test("are listed with what they can run and run, and say that they drain", async () => {
       const { api, rota, clock } = await open({ options: { lanes: { crawl: { concurrency: 3 } } } });
-      const ending = new Gate();
+      const ending = new Latch();
       rota.agent("slow", () => ending.opened);
       const { taskId } = await api.tasks.submit({ agentId: "slow", message: "x", lane: "crawl" });
       await settle();

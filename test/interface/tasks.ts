@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { RotaError } from "../../src/model/errors.ts";
 import type { SubmitInput } from "../../src/model/input/submit-input.ts";
-import { Gate, nextEvent, until } from "../../src/testing/signals.ts";
+import { Latch, nextEvent, until } from "../../src/testing/signals.ts";
 import { errorOf, type Open } from "./opened.ts";
 
 const LATER = "2100-01-01T00:00:00Z";
@@ -27,7 +27,7 @@ export function describeTasks(open: Open): void {
 
     test.each([
       [{}, undefined],
-      [{ message: "a", payload: 1 }, undefined],
+      [{ message: "a", payload: 1 }, "payload"],
       [{ message: "a", agentId: "no\nagent" }, "agentId"],
       [{ message: "a", priority: "urgent" }, "priority"],
       [{ message: "a", deadline: "2001-01-01T00:00:00Z" }, "deadline"],
@@ -272,7 +272,7 @@ export function describeTasks(open: Open): void {
 
     test("aborts a running one", async () => {
       const { api, rota } = await open();
-      const aborted = new Gate<unknown>();
+      const aborted = new Latch<unknown>();
       rota.agent("a", (_task, { signal }) => {
         signal.addEventListener("abort", () => aborted.open(signal.reason));
         return new Promise(() => {});
@@ -368,12 +368,12 @@ export function describeTasks(open: Open): void {
   describe("tasks.wait", () => {
     test("answers with the task once it has ended, at once if it has", async () => {
       const { api, rota } = await open();
-      const gate = new Gate<string>();
-      rota.agent("a", () => gate.opened);
+      const latch = new Latch<string>();
+      rota.agent("a", () => latch.opened);
       const { taskId } = await api.tasks.submit({ agentId: "a", payload: 1 });
       const waits = [api.tasks.wait(taskId), api.tasks.wait(taskId)];
       await until(async () => (await api.tasks.get(taskId)).state === "running");
-      gate.open("now");
+      latch.open("now");
       const task = await api.tasks.get(taskId).then(() => api.tasks.wait(taskId));
       expect(task).toMatchObject({ state: "done", result: "now" });
       expect(await Promise.all(waits)).toEqual([task, task]);

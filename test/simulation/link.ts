@@ -193,7 +193,7 @@ export class Link {
     const { process, witness } = this.#options;
     const arrived = Promise.withResolvers<void>();
     void this.#watched(arrived.promise);
-    process.plan(delayMs, `hears ${signal.kind}`, () => {
+    process.plan(delayMs, `gets the signal ${signal.kind}`, () => {
       arrived.resolve();
       witness.received(process.name, signal);
       for (const listener of this.#listeners) listener(signal);

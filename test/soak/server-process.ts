@@ -5,7 +5,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 
 const MAIN = join(import.meta.dirname, "..", "..", "src", "cli", "main.ts");
-const TELL_MEMORY = join(import.meta.dirname, "tell-memory.ts");
+const REPORT_MEMORY = join(import.meta.dirname, "report-memory.ts");
 
 export interface Footprint {
   /** Bytes that the process takes. */
@@ -38,7 +38,7 @@ export class ServerProcess {
       ([name]) => !/^(?:ROTA|npm)_|^NODE_OPTIONS$/.test(name),
     );
     const args = ["serve", "--port", "0", "--storage", storage, "--config", configFile];
-    const child = spawn(process.execPath, ["--expose-gc", "--import", TELL_MEMORY, MAIN, ...args], {
+    const child = spawn(process.execPath, ["--expose-gc", "--import", REPORT_MEMORY, MAIN, ...args], {
       cwd: folder,
       env: Object.fromEntries(inherited),
       stdio: ["ignore", "pipe", "pipe", "ipc"],

@@ -4,7 +4,7 @@ import { Durations } from "./durations.ts";
 export class Tally {
   /** From sending a task to its acceptance. */
   readonly submit = new Durations();
-  /** From sending a task to the agent's hearing of it. */
+  /** From sending a task until the agent gets it. */
   readonly pickUp = new Durations();
   /** From an event to its reader, by the clock of the machine that both are on. */
   readonly lag = new Durations();

@@ -21,7 +21,7 @@ export interface EngineParams {
   readonly meddler?: Meddler;
   readonly clock?: ManualClock;
   readonly storage?: Storage;
-  /** Whether it hears what the storage signals, as it does within Rota. */
+  /** Whether it gets the signals of the storage, as it does within Rota. */
   readonly getsSignals?: boolean;
   readonly hasAgent?: RunOptions["hasAgent"];
   /** What it can execute; left out: every kind. */

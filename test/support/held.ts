@@ -1,20 +1,20 @@
 import { settle } from "../../src/testing/manual-clock.ts";
-import { Gate } from "../../src/testing/signals.ts";
+import { Latch } from "../../src/testing/signals.ts";
 
 /** An agent whose tasks run until the test lets them end, in the order they started. */
 export class Held {
-  readonly running: Gate[] = [];
+  readonly running: Latch[] = [];
   started = 0;
 
   readonly executor = async (): Promise<void> => {
-    const gate = new Gate();
-    this.running.push(gate);
+    const latch = new Latch();
+    this.running.push(latch);
     this.started += 1;
-    await gate.opened;
+    await latch.opened;
   };
 
   async end(count = 1): Promise<void> {
-    for (const gate of this.running.splice(0, count)) gate.open();
+    for (const latch of this.running.splice(0, count)) latch.open();
     await settle();
   }
 

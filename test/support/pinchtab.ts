@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import { type AddressInfo, createServer } from "node:net";
-import { Gate } from "../../src/testing/signals.ts";
+import { Latch } from "../../src/testing/signals.ts";
 import { serve } from "./http-server.ts";
 
 /** A response other than that of a PinchTab server. */
@@ -113,7 +113,7 @@ export class PinchTab {
   }
 
   #note(by: string, request: IncomingMessage, response: ServerResponse, body: string): void {
-    const dropped = new Gate();
+    const dropped = new Latch();
     response.on("close", () => {
       if (!response.writableFinished) dropped.open();
     });

@@ -62,7 +62,7 @@ export function createSchedule(
   });
 }
 
-/** An engine that runs schedules, hears what the storage signals, and is yet to be started. */
+/** An engine that runs schedules, gets the signals of the storage, and is yet to be started. */
 export async function makeScheduler(params: EngineParams = {}) {
   const made = await makeEngine({ concurrency: { cron: 100 }, getsSignals: true, ...params });
   const { storage, clock } = made;

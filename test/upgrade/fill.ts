@@ -6,7 +6,7 @@ import type { Rota } from "../../src/interface/rota.ts";
 import type { DeliveryStatus } from "../../src/model/delivery.ts";
 import { rfc3339 } from "../../src/model/text/rfc3339.ts";
 import { createRota } from "../../src/rota.ts";
-import { Gate } from "../../src/testing/index.ts";
+import { Latch } from "../../src/testing/index.ts";
 import { OPTIONS, RECEIVER_URL, SOON_MS } from "./fixture.ts";
 
 export interface Filled {
@@ -18,7 +18,7 @@ export interface Filled {
 /** Puts something of everything into an empty storage, and leaves it in the middle of its work. */
 export async function fill(storage: string): Promise<Filled> {
   const rota = await createRota({ ...OPTIONS, storage });
-  const hanging = new Gate();
+  const hanging = new Latch();
   rota.agent("worker", async (task, { usage, log }) => {
     log.info({}, "begins");
     const { does } = (task.metadata ?? {}) as { does?: string };

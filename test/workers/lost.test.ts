@@ -119,7 +119,7 @@ describe.concurrent.each(["sqlite", "postgres"] as const)("on %s", (storageName)
     await scene.start("only", (proxy) => proxy.swallowNext("/claim", 1));
     const began = performance.now();
     const [task] = await endOf(scene.client, await scene.submit(1, 5));
-    // The claim is repeated, and hands out the same attempt.
+    // The claim is repeated, and returns the same attempt.
     expect(task).toMatchObject({ result: "only", attempts: [{ number: 1, outcome: "done" }] });
     expect(performance.now() - began).toBeLessThan(LEASE_MS + ROOM_MS);
   });

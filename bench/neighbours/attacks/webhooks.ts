@@ -43,9 +43,9 @@ async function submitWithCallbacks(
     connections: 1,
     goesOn: () => hasTime() && counted.accepted < total,
     request: async (n) => {
-      const tasks = Array.from({ length: BATCH }, (_, place) => ({
+      const tasks = Array.from({ length: BATCH }, (_, index) => ({
         payload: null,
-        callbackUrl: urlOf((n * BATCH + place) % total),
+        callbackUrl: urlOf((n * BATCH + index) % total),
       }));
       return countOfBatch(await node.post("/tasks/batch", { tasks }), BATCH);
     },

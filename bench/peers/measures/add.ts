@@ -1,7 +1,7 @@
 import { AT_ONCE, perSecond } from "../../workload.ts";
 import { fill, type Measure, PER_CALL, rateOf, task, tasks, WARM_UP } from "./measure.ts";
 
-/** Tasks a second that one caller hands in, one after the other, each time waiting for the answer. */
+/** Tasks a second that one caller submits, one after the other, each time waiting for the answer. */
 export const addOne: Measure = async ({ queue, sizes }) => {
   await rateOf(WARM_UP / 20, (n) => queue.add(task(n)));
   return { perSecond: await rateOf(sizes.addOne, (n) => queue.add(task(n))) };
@@ -22,7 +22,7 @@ export const addConcurrent: Measure = async ({ queue, sizes }) => {
   return { perSecond: perSecond(sizes.addConcurrent, performance.now() - begun) };
 };
 
-/** Tasks a second that one caller hands in with calls of a thousand. */
+/** Tasks a second that one caller submits with calls of a thousand. */
 export const addMany: Measure = async ({ queue, sizes }) => {
   await fill(queue, 2 * PER_CALL);
   const rate = await rateOf(sizes.addMany, (n) => queue.addMany(tasks(n, PER_CALL)), PER_CALL);

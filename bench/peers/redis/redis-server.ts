@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { findFreePort } from "../../../test/postgres/server.ts";
-import type { Place } from "../../place.ts";
+import type { EmptyStorage } from "../../empty-storage.ts";
 import { askRedis } from "./ask-redis.ts";
 
 const PORT_TRIES_MAX = 5;
@@ -18,7 +18,7 @@ export interface RedisParams {
 }
 
 /** Starts the machine's `redis-server`, empty, on a free port, with an append-only file. */
-export async function startRedis(params: RedisParams): Promise<Place> {
+export async function startRedis(params: RedisParams): Promise<EmptyStorage> {
   for (let tries = 1; ; tries += 1) {
     try {
       return await startOnPort(await findFreePort(), params);
@@ -29,7 +29,7 @@ export async function startRedis(params: RedisParams): Promise<Place> {
   }
 }
 
-async function startOnPort(port: number, { folder, appendfsync }: RedisParams): Promise<Place> {
+async function startOnPort(port: number, { folder, appendfsync }: RedisParams): Promise<EmptyStorage> {
   const own = await mkdtemp(join(folder, "redis-"));
   const server = spawn("redis-server", serverArgs({ port, own, appendfsync }), { stdio: "ignore" });
   // Whatever becomes of this process, it does not leave a server behind.

@@ -12,7 +12,9 @@ import { tableLines } from "../views/table.ts";
 export function configCommand(): Command {
   return new Command("config")
     .description("Check or show the configuration of this directory.")
-    .addCommand(withConfigFlags(new Command("check").description("Say whether it is right.")).action(check))
+    .addCommand(
+      withConfigFlags(new Command("check").description("Report configuration errors.")).action(check),
+    )
     .addCommand(
       withConfigFlags(new Command("show").description("List every option with its value and its source."))
         .option("--json", "answer in JSON")

@@ -78,7 +78,7 @@ function firstKeyNotice(role: Role): string {
 
 function deleteCommand(): Command {
   const command = new Command("delete")
-    .description("Take keys away: they are refused within a second.")
+    .description("Delete keys: they are refused within a second.")
     .argument("<id...>", "ids of keys");
   return withKeyOptions(command).action((ids: string[], flags: KeyFlags) =>
     withKeys(flags, (keys) =>

@@ -12,7 +12,7 @@ export function retryCommand(): Command {
   const command = new Command("retry")
     .description("Put failed or cancelled tasks back into the queue.")
     .argument("<id...>", "ids of tasks: tsk_…")
-    .option("--dependants", "bring back the tasks as well that were cancelled because of these");
+    .option("--dependants", "also requeue tasks cancelled because of these");
   return withServerOptions(command).action(async (ids: string[], flags: RetryFlags) => {
     const { tasks } = openClient(flags);
     await forEachId(ids, flags, {

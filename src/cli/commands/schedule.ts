@@ -23,7 +23,7 @@ export function scheduleCommand(): Command {
     .description("Send a message to an agent at a time, or repeatedly.")
     .argument("<text...>", 'the time and the message for the agent: "WHEN: MESSAGE", or "WHEN" "MESSAGE"');
   const withOptions = withInputOptions(command, SCHEDULE.fields)
-    .option("--paused", "it begins only when it is resumed")
+    .option("--paused", "create it paused")
     .option("--dry-run", "only check it, and show its next due times");
   return withServerOptions(withOptions).addHelpText("after", EXAMPLES).action(schedule);
 }

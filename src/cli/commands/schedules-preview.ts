@@ -23,7 +23,7 @@ export function previewCommand(): Command {
       "--from <time>",
       "as if it was made then: 2030-01-31T09:00:00Z, or a span from now: 2d (default: now)",
     )
-    .option("--count <number>", "how many moments to list, 1000 at most (default: 5)");
+    .option("--count <number>", "how many due times to list, 1000 at most (default: 5)");
   return withServerOptions(command).action(showPreview);
 }
 

@@ -13,7 +13,7 @@ export function runCommand(): Command {
   const command = new Command("run")
     .description("Run a schedule now, also one that is paused or over; when it is due next stays the same.")
     .argument("<id>", "the schedule's number")
-    .option("--if-due", "only if one of its moments has come");
+    .option("--if-due", "only if one of its due times has passed");
   return withServerOptions(command).action(async (text: string, flags: RunFlags) => {
     const id = serialId("schedule", text);
     const answer = await openClient(flags).schedules.run(id, { mode: flags.ifDue ? "due" : "force" });

@@ -10,7 +10,7 @@ import { scheduleSheet } from "../views/schedule-sheet.ts";
 export function showCommand(): Command {
   const command = new Command("show")
     .alias("get")
-    .description("Show one schedule, and its next moments.")
+    .description("Show one schedule, and its next due times.")
     .argument("<id>", "the schedule's number");
   return withServerOptions(command).action(async (id: string, flags: ServerFlags) => {
     const rota = openClient(flags);

@@ -25,7 +25,7 @@ export function submitCommand(): Command {
     "Submit a task: one of --message, --instruction, --action and --payload, or a --file.",
   );
   withInputOptions(command, TASK.fields)
-    .option("--file <file>", "a task as JSON, from a file or with - from stdin; flags count over it")
+    .option("--file <file>", "a task as JSON, from a file or with - from stdin; flags override the file")
     .option("--again <taskId>", "copy this task, secrets included; other flags replace its fields")
     .option("--wait [seconds]", "wait until it has ended, at most this long, and print its result")
     .option("--dry-run", "only check it, and show what would be stored");

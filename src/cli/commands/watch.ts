@@ -84,7 +84,7 @@ async function printNotifications(
 ): Promise<void> {
   if (agentId !== undefined || batchId !== undefined || sessionKey !== undefined) {
     throw new UsageError(
-      "--notifications are those of all schedules, or of one: add --schedule and its number",
+      "--notifications cannot be combined with --agent, --batch or --session: leave them out, or use --schedule ID",
     );
   }
   for await (const notification of rota.notifications({ ...options, onGap })) {

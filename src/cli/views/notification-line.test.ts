@@ -18,7 +18,7 @@ test.each<[Partial<ScheduleNotification>, string]>([
   [{ kind: "run.failed", error_message: "exit code 1" }, "run.failed  #17  run 42  research  exit code 1"],
   [
     { kind: "run.missed", reason: "it came late", moments: 5 },
-    "run.missed  #17  run 42  research  for 5 moments: it came late",
+    "run.missed  #17  run 42  research  for 5 due times: it came late",
   ],
 ])("%j is a line", (fields, line) => {
   expect(notificationLine({ ...COMPLETED, ...fields })).toBe(`2026-05-08T12:00:00Z  ${line}`);

@@ -34,5 +34,5 @@ function wordsOfWorker({
 
 function detailsOf({ error_message, reason, result_summary, moments = 1 }: ScheduleNotification): string {
   const text = error_message ?? reason ?? result_summary ?? "";
-  return oneLine(moments > 1 ? `for ${moments} moments: ${text}` : text);
+  return oneLine(moments > 1 ? `for ${moments} due times: ${text}` : text);
 }

@@ -15,7 +15,7 @@ export function runSheet(run: Run, now: number): string[] {
     ["status", styledState(run.status)],
     ["agent", oneLine(run.agent_id)],
     ["due", moment(run.due_at)],
-    ["moments", run.moments === 1 ? undefined : `${run.moments}, this being the last of them`],
+    ["due times", run.moments === 1 ? undefined : `${run.moments}, this being the last of them`],
     ["fired", firedText(run, now)],
     ["ended", run.started_at === 0 ? undefined : moment(run.completed_at)],
     ["took", tookText(run) || undefined],

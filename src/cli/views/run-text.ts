@@ -14,7 +14,7 @@ export function tookText({ started_at, completed_at }: Run): string {
 export function outcomeText(run: Run): string {
   const { status, moments } = run;
   const mark = status === "failed" ? "✗ " : "";
-  const many = moments > 1 ? `for ${moments} moments: ` : "";
+  const many = moments > 1 ? `for ${moments} due times: ` : "";
   return oneLine(mark + many + outcomeOf(run));
 }
 

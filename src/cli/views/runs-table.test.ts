@@ -42,8 +42,8 @@ test("runs are a table with when they were due, how long they took, and what cam
     " 12        17  running    research  5 s ago           attempt 2",
     " 11        17  skipped    research  1 min ago         the run before it is still going",
     " 10        17  succeeded  research  1 h ago     50 s  12 pull requests were merged.",
-    "  9        17  failed     research  2 h ago    < 1 s  ✗ for 3 moments: exit code 1",
-    "  8        17  missed     research  1 d ago           for 5 moments: it came late",
+    "  9        17  failed     research  2 h ago    < 1 s  ✗ for 3 due times: exit code 1",
+    "  8        17  missed     research  1 d ago           for 5 due times: it came late",
   ]);
 });
 
@@ -69,7 +69,7 @@ test("a run shows how late it fired, its task, what it cost and what came of it"
   for (const line of [
     /^run +42$/,
     /^schedule +17$/,
-    /^moments +3, this being the last of them$/,
+    /^due times +3, this being the last of them$/,
     /^fired +.*\(1 min ago\), 1 h late$/,
     /^took +1 min$/,
     /^task +tsk_1$/,

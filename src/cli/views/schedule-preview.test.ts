@@ -3,7 +3,7 @@ import { previewLines } from "./schedule-preview.ts";
 
 const NOW = Date.parse("2026-05-08T05:00:00Z");
 
-test("a preview shows what was understood, each moment with how far away it is, and notes below", () => {
+test("a preview shows what was understood, each due time with how far away it is, and notes below", () => {
   expect(
     previewLines(
       {
@@ -17,7 +17,7 @@ test("a preview shows what was understood, each moment with how far away it is, 
   ).toEqual([
     "every Fri at 09:00 (recurring)",
     "",
-    "MOMENT                     DUE",
+    "TIME                       DUE",
     "2026-05-08T09:00:00+02:00  in 2 h, Fri 09:00",
     "2026-05-15T09:00:00+02:00  in 7 d, Fri 2026-05-15 09:00",
     "",
@@ -31,7 +31,7 @@ test("where there are no notes, the table is the end", () => {
   expect(previewLines({ normalized: "in 30 minutes", kind: "once", next, notes: [] }, NOW)).toEqual([
     "in 30 minutes (once)",
     "",
-    "MOMENT                     DUE",
+    "TIME                       DUE",
     "2026-05-08T05:30:00+00:00  in 30 min, Fri 05:30",
   ]);
 });

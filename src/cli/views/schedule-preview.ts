@@ -11,7 +11,7 @@ export function previewLines(preview: SchedulePreview, now: number): string[] {
 /** The due times, and below them notes about clock changes. */
 export function momentLines({ next, notes }: SchedulePreview, now: number): string[] {
   const table = tableLines(
-    [{ title: "MOMENT" }, { title: "DUE" }],
+    [{ title: "TIME" }, { title: "DUE" }],
     next.map((moment) => [oneLine(moment), oneLine(shownDue(moment, now))]),
   );
   return [...table, ...(notes.length === 0 ? [] : ["", ...notes.map(oneLine)])];

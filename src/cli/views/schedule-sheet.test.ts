@@ -31,7 +31,7 @@ test("a schedule shows what was said and understood, how it runs, and when it is
   }
   expect(lines.slice(-6)).toEqual([
     "",
-    "MOMENT                     DUE",
+    "TIME                       DUE",
     "2026-05-11T09:00:00+00:00  in 3 d, Mon 09:00",
     "2026-05-18T09:00:00+00:00  in 10 d, Mon 2026-05-18 09:00",
     "",

@@ -22,7 +22,7 @@ interface FakeAttempt {
 
 const SESSION = { generation: 0, contextWindow: null, turns: [] };
 
-/** A server of this process, as `fetch` sees it: it hands out the attempts once, and records every request. */
+/** A server of this process, as `fetch` sees it: it assigns the attempts once, and records every request. */
 function fakeRota(
   attempts: readonly FakeAttempt[],
   options: { refuse?: (sent: Sent) => number | null; finishesPerClaim?: number } = {},

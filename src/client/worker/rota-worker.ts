@@ -167,7 +167,7 @@ export class RotaWorker {
           // What the server refuses may be one of the outcomes, which are now sent by themselves.
           if (!tried.passing && finishes.length === 0) throw tried.error;
           log.warn({ error: tried.error }, "a claim failed; the worker repeats it");
-          // With the same id: the server may have handed out attempts whose answer was lost.
+          // With the same id: the server may have assigned attempts in a response that was lost.
           await pause(clock, backoff.pauseMs(tried.retryAfterMs), signal);
           continue;
         }

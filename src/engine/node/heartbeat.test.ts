@@ -6,7 +6,7 @@ import type { Clock } from "../../model/clock.ts";
 import { silentLog } from "../../model/log.ts";
 import type { Storage } from "../../storage/storage.ts";
 import { ManualClock, settle } from "../../testing/manual-clock.ts";
-import { Gate } from "../../testing/signals.ts";
+import { Latch } from "../../testing/signals.ts";
 import { Heartbeat } from "./heartbeat.ts";
 
 /** A node among several: leases count. */
@@ -50,7 +50,7 @@ describe("a node that renews its lease", () => {
     await engine.start();
     await engine.intake.addMany([newTask({ id: "cancelled" }), newTask({ id: "kept" })]);
     await settle();
-    // The engine does not hear the storage's own signals in this test: another node cancels, and the word gets lost.
+    // The engine gets no signals of the storage in this test: another node cancels, and the signal gets lost.
     await storage.tasks.cancel({ tenant: "default", ids: ["cancelled"], error: null });
     await clock.advance(5_000);
     expect(signals.map(({ aborted }) => aborted)).toEqual([true, false]);
@@ -283,7 +283,7 @@ describe("a node that missed its lease", () => {
 });
 
 test("a node that leaves while a renewal is on its way does not take its own sign-off for a lost lease", async () => {
-  const arrives = new Gate();
+  const arrives = new Latch();
   let isLeaving = false;
   const { engine, log } = await makeNode({
     meddler: {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { type EngineParams, makeEngine, newTask } from "../../../test/support/engine.ts";
 import { asSharedStorage, away, type Call, openMemory } from "../../../test/support/storages.ts";
 import { ManualClock, settle } from "../../testing/manual-clock.ts";
-import { Gate } from "../../testing/signals.ts";
+import { Latch } from "../../testing/signals.ts";
 
 /** An engine, and what it told the storage of its slots, in order. */
 async function makeReporting(params: EngineParams = {}) {
@@ -115,8 +115,8 @@ describe("a node reports to the storage how many tasks of each lane it runs at o
   });
 
   test("none as soon as it drains, while what it runs goes on", async () => {
-    const gate = new Gate();
-    const { engine, reported, states } = await makeReporting({ executor: () => gate.opened });
+    const latch = new Latch();
+    const { engine, reported, states } = await makeReporting({ executor: () => latch.opened });
     await engine.start();
     await engine.intake.add(newTask());
     await settle();
@@ -124,7 +124,7 @@ describe("a node reports to the storage how many tasks of each lane it runs at o
     await settle();
     expect(reported.slice(1)).toEqual([{ operation: "setSlots", node: "node", slots: {} }]);
     expect(await states()).toEqual({ running: 1 });
-    gate.open();
+    latch.open();
     await draining;
     expect(reported).toHaveLength(2);
   });

@@ -4,7 +4,7 @@ import { asSharedStorage, away, type Call, openMemory } from "../../../test/supp
 import { UNBOUNDED } from "../../storage/conformance/tenants/share-out.ts";
 import type { Fire } from "../../storage/storage.ts";
 import { ManualClock, settle } from "../../testing/manual-clock.ts";
-import { Gate, until } from "../../testing/signals.ts";
+import { Latch, until } from "../../testing/signals.ts";
 
 const forEver = () => new Promise(() => {});
 
@@ -37,11 +37,11 @@ describe("a schedule", () => {
   });
 
   test("by elapsed time does not drift with how long its runs take, nor with a restart", async () => {
-    const gates: Gate[] = [];
+    const latches: Latch[] = [];
     const executor = async () => {
-      const gate = new Gate();
-      gates.push(gate);
-      await gate.opened;
+      const latch = new Latch();
+      latches.push(latch);
+      await latch.opened;
     };
     const first = await makeScheduler({ executor });
     const { clock, anchor, create, runs, storage } = first;
@@ -49,7 +49,7 @@ describe("a schedule", () => {
     await first.engine.start();
     for (let round = 0; round < 3; round++) {
       await clock.advance(13_700);
-      gates.shift()?.open();
+      latches.shift()?.open();
     }
     await Promise.all([first.engine.drain(0), clock.advance(1_234)]);
     const second = await makeScheduler({
@@ -363,23 +363,23 @@ describe("a moment that comes while a run still goes", () => {
   });
 
   test("with overlap queue waits for it, in order", async () => {
-    const gates: Gate[] = [];
+    const latches: Latch[] = [];
     const { engine, clock, create, story } = await makeScheduler({
       executor: async () => {
-        const gate = new Gate();
-        gates.push(gate);
-        await gate.opened;
+        const latch = new Latch();
+        latches.push(latch);
+        await latch.opened;
       },
     });
     await create({ overlap: "queue", timeoutMs: HOUR });
     await engine.start();
     await clock.advance(3 * MINUTE);
-    expect(gates).toHaveLength(1);
-    gates[0]?.open();
+    expect(latches).toHaveLength(1);
+    latches[0]?.open();
     await settle();
     expect(await story()).toEqual(["succeeded 60", "running 120", "running 180"]);
-    expect(gates).toHaveLength(2);
-    gates[1]?.open();
+    expect(latches).toHaveLength(2);
+    latches[1]?.open();
     await settle();
     expect(await story()).toEqual(["succeeded 60", "succeeded 120", "running 180"]);
   });
@@ -640,7 +640,7 @@ describe("a node that drains", () => {
   });
 
   test("does not fire what it was just looking at", async () => {
-    const looking = new Gate();
+    const looking = new Latch();
     const { engine, clock, create, runs } = await makeScheduler({
       meddler: { after: ({ operation }) => (operation === "schedules.due" ? looking.opened : undefined) },
     });

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { type EngineParams, makeEngine, newTask } from "../../../test/support/engine.ts";
 import type { Storage } from "../../storage/storage.ts";
 import { settle } from "../../testing/manual-clock.ts";
-import { Gate } from "../../testing/signals.ts";
+import { Latch } from "../../testing/signals.ts";
 import { AloneTurns, OTHERS_FIRST_MS } from "./alone-turns.ts";
 
 /** Has tasks with these ids lost twice, so that they wait to run alone. */
@@ -24,15 +24,15 @@ async function claimOn(storage: Storage, node: string, lane: string): Promise<vo
   await storage.tasks.finishAndClaim({ node, finishes: [], progress: [], claims: [{ lane, limit: 100 }] });
 }
 
-/** An engine whose tasks each run until their gate is opened. */
+/** An engine whose tasks each run until their latch is opened. */
 async function gatedEngine(ids: readonly string[], params: EngineParams = {}) {
-  const running = new Map<string, Gate>();
+  const running = new Map<string, Latch>();
   const made = await makeEngine({
     ...params,
     executor: async ({ taskId }) => {
-      const gate = new Gate();
-      running.set(taskId, gate);
-      await gate.opened;
+      const latch = new Latch();
+      running.set(taskId, latch);
+      await latch.opened;
       running.delete(taskId);
     },
   });

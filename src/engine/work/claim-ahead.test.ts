@@ -10,7 +10,7 @@ import { pause } from "../../clock/pause.ts";
 import type { Executor } from "../../executors/executor.ts";
 import type { NewTask, Storage } from "../../storage/storage.ts";
 import { ManualClock, settle } from "../../testing/manual-clock.ts";
-import { Gate } from "../../testing/signals.ts";
+import { Latch } from "../../testing/signals.ts";
 
 const SLOTS = 4;
 const TASK_MS = 10;
@@ -31,12 +31,12 @@ async function makeDistant(params: AheadParams = {}) {
   const started: string[] = [];
   let running = 0;
   let most = 0;
-  let gate: Gate | null = null;
+  let latch: Latch | null = null;
   const executor: Executor = async ({ taskId }, { signal }) => {
     started.push(taskId);
     most = Math.max(most, ++running);
     const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
-    await Promise.race([gate === null ? pause(clock, taskMs) : gate.opened, aborted]);
+    await Promise.race([latch === null ? pause(clock, taskMs) : latch.opened, aborted]);
     running -= 1;
   };
   const slowly: Meddler = {
@@ -66,12 +66,12 @@ async function makeDistant(params: AheadParams = {}) {
     list,
     most: () => most,
     block: () => {
-      gate = new Gate();
-      return gate;
+      latch = new Latch();
+      return latch;
     },
     unblock: () => {
-      gate?.open();
-      gate = null;
+      latch?.open();
+      latch = null;
     },
   };
 }

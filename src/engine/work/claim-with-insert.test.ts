@@ -4,7 +4,7 @@ import { asDistantStorage, asSharedStorage, away, openMemory } from "../../../te
 import { pause } from "../../clock/pause.ts";
 import type { Executor } from "../../executors/executor.ts";
 import { ManualClock, settle } from "../../testing/manual-clock.ts";
-import { Gate } from "../../testing/signals.ts";
+import { Latch } from "../../testing/signals.ts";
 
 const SLOTS = 4;
 
@@ -41,7 +41,7 @@ describe("an insert on a node with free slots", () => {
   });
 
   test("starts them before it is known to be kept", async () => {
-    const kept = new Gate();
+    const kept = new Latch();
     const { engine, started } = await makeDistant({
       meddler: { after: ({ operation }) => (operation === "tasks.insert" ? kept.opened : undefined) },
     });
@@ -80,7 +80,7 @@ describe("an insert on a node with free slots", () => {
   });
 
   test("starts nothing on a node that stops meanwhile", async () => {
-    const arrives = new Gate();
+    const arrives = new Latch();
     const { engine, started, clock, states } = await makeDistant({
       meddler: { before: ({ operation }) => (operation === "tasks.insert" ? arrives.opened : undefined) },
     });
@@ -96,7 +96,7 @@ describe("an insert on a node with free slots", () => {
   });
 
   test("leaves tasks with an idempotency key to an exchange that is sent right behind it", async () => {
-    const arrives = new Gate();
+    const arrives = new Latch();
     const { engine, started, claimed, clock } = await makeDistant({
       meddler: { after: ({ operation }) => (operation === "tasks.insert" ? arrives.opened : undefined) },
     });
@@ -113,7 +113,7 @@ describe("an insert on a node with free slots", () => {
   });
 
   test("does not claim while an exchange is under way", async () => {
-    const answered = new Gate();
+    const answered = new Latch();
     let held = false;
     const { engine, clock, started, most, states } = await makeDistant({
       taskMs: 1,

@@ -3,7 +3,7 @@ import { away, meddle, openMemory } from "../../../test/support/storages.ts";
 import { newTask, TENANT } from "../../storage/conformance/world.ts";
 import type { DependencyResultsParams, Storage, StoredDependency } from "../../storage/storage.ts";
 import { ManualClock } from "../../testing/manual-clock.ts";
-import { Gate, until } from "../../testing/signals.ts";
+import { Latch, until } from "../../testing/signals.ts";
 import { DependencyReader } from "./dependency-results.ts";
 
 /** A storage that has results of these sizes, and writes down how many bytes it was asked for at once. */
@@ -106,7 +106,7 @@ test("a task with large results starts in a turn of the event loop in which none
 
 test("tasks with small results do not wait for each other's answers", async () => {
   let asked = 0;
-  const answer = new Gate();
+  const answer = new Latch();
   const dependencyResults = async () => {
     asked += 1;
     await answer.opened;

@@ -5,7 +5,7 @@ import { NoExecutorError } from "../../executors/errors.ts";
 import type { Executor } from "../../executors/executor.ts";
 import type { FinishAndClaimParams, FinishedAndClaimed } from "../../storage/storage.ts";
 import { ManualClock, settle } from "../../testing/manual-clock.ts";
-import { Gate } from "../../testing/signals.ts";
+import { Latch } from "../../testing/signals.ts";
 
 describe("the dispatcher", () => {
   test("writes down what ended and claims what starts in one exchange", async () => {
@@ -46,14 +46,14 @@ describe("the dispatcher", () => {
   test("never runs more than its slots", async () => {
     let running = 0;
     let most = 0;
-    const gates: Gate[] = [];
+    const latches: Latch[] = [];
     const { engine, states } = await makeEngine({
       concurrency: { tasks: 3 },
       executor: async () => {
         most = Math.max(most, ++running);
-        const gate = new Gate();
-        gates.push(gate);
-        await gate.opened;
+        const latch = new Latch();
+        latches.push(latch);
+        await latch.opened;
         running -= 1;
       },
     });
@@ -61,7 +61,7 @@ describe("the dispatcher", () => {
     await engine.intake.addMany(manyTasks(10));
     for (let ended = 0; ended < 10; ended++) {
       await settle();
-      gates[ended]?.open();
+      latches[ended]?.open();
     }
     await settle();
     expect(most).toBe(3);
@@ -142,8 +142,8 @@ describe("the dispatcher", () => {
       return params.finishes.length === 0 ? answer : { ...answer, durable: Promise.reject(away()) };
     };
     const storage = { ...memory, tasks: { ...memory.tasks, finishAndClaim } };
-    const gate = new Gate();
-    const { engine } = await makeEngine({ clock, storage, executor: () => gate.opened });
+    const latch = new Latch();
+    const { engine } = await makeEngine({ clock, storage, executor: () => latch.opened });
     await engine.intake.addMany(manyTasks(1));
     await engine.start();
     await settle();
@@ -215,7 +215,7 @@ describe("the dispatcher", () => {
     const { engine, clock, storage, states } = await makeEngine();
     await engine.start();
     await settle();
-    // The engine does not hear the storage's own signals in this test.
+    // The engine gets no signals of the storage in this test.
     await storage.tasks.insert({ tasks: manyTasks(1), limits: ROOMY });
     await clock.advance(5_000);
     expect(await states()).toEqual({ done: 1 });
@@ -233,10 +233,10 @@ describe("the dispatcher", () => {
   });
 
   test("an end of an agent with a limit over all lanes wakes all lanes", async () => {
-    const gate = new Gate();
+    const latch = new Latch();
     const { engine, storage, states } = await makeEngine({
       concurrency: { tasks: 1, main: 1 },
-      executor: (task) => (task.lane === "tasks" ? gate.opened : null),
+      executor: (task) => (task.lane === "tasks" ? latch.opened : null),
     });
     await storage.agents.configure({ tenant: "default", agent: "spanning", maxInflight: 1 });
     await engine.start();
@@ -245,7 +245,7 @@ describe("the dispatcher", () => {
     await engine.intake.add(newTask({ agent: "spanning", lane: "main" }));
     await settle();
     expect(await states()).toEqual({ running: 1, queued: 1 });
-    gate.open();
+    latch.open();
     await settle();
     expect(await states()).toEqual({ done: 2 });
   });

@@ -4,7 +4,7 @@ import { away, type Call, meddle, openMemory } from "../../../test/support/stora
 import { jsonText } from "../../model/text/json-text.ts";
 import type { InsertedTask, NewTask } from "../../storage/storage.ts";
 import { ManualClock, settle } from "../../testing/manual-clock.ts";
-import { Gate } from "../../testing/signals.ts";
+import { Latch } from "../../testing/signals.ts";
 import { Intake } from "./intake.ts";
 
 async function makeIntake(meddler: Parameters<typeof meddle>[1] = {}) {
@@ -61,7 +61,7 @@ describe("tasks are written in groups:", () => {
   });
 
   test("the dispatcher is notified of a task while its insert is under way", async () => {
-    const answered = new Gate();
+    const answered = new Latch();
     const { intake, sent, reported } = await makeIntake({ after: () => answered.opened });
     const inserted = intake.add(newTask({ id: "on its way" }));
     await settle();
@@ -97,9 +97,9 @@ describe("tasks are written in groups:", () => {
   });
 
   test("those that arrive while one is written gather for the next", async () => {
-    const gate = new Gate();
+    const latch = new Latch();
     const { intake, batches } = await makeIntake({
-      before: () => (batches.length === 1 ? gate.opened : undefined),
+      before: () => (batches.length === 1 ? latch.opened : undefined),
     });
     const first = intake.add(newTask({ id: "first" }));
     await settle();
@@ -109,7 +109,7 @@ describe("tasks are written in groups:", () => {
       await settle();
     }
     expect(batches).toEqual([["first"]]);
-    gate.open();
+    latch.open();
     await Promise.all([first, ...later]);
     expect(batches).toEqual([["first"], ["second", "third"]]);
   });
@@ -128,7 +128,7 @@ describe("tasks are written in groups:", () => {
   });
 
   test("no task waits for a large one of another tenant", async () => {
-    const answered = new Gate();
+    const answered = new Latch();
     const { intake, batches, reported } = await makeIntake({
       before: (call) => (idsOf(call).includes("large") ? answered.opened : undefined),
     });
@@ -142,7 +142,7 @@ describe("tasks are written in groups:", () => {
   });
 
   test("those of one tenant stay in order, whatever their size", async () => {
-    const answered = new Gate();
+    const answered = new Latch();
     const { intake, reported } = await makeIntake({
       before: (call) => (idsOf(call).includes("first") ? answered.opened : undefined),
     });
@@ -159,7 +159,7 @@ describe("tasks are written in groups:", () => {
   });
 
   test("what was written so far includes large tasks", async () => {
-    const answered = new Gate();
+    const answered = new Latch();
     const { intake, reported } = await makeIntake({
       before: (call) => (idsOf(call).includes("large") ? answered.opened : undefined),
     });
@@ -279,13 +279,13 @@ describe("when the storage is away,", () => {
   });
 
   test("so many wait and no more", async () => {
-    const gate = new Gate();
-    const { intake } = await makeIntake({ before: () => gate.opened });
+    const latch = new Latch();
+    const { intake } = await makeIntake({ before: () => latch.opened });
     const held = intake.addMany(manyTasks(500));
     await settle();
     const waiting = intake.addMany(manyTasks(20_000));
     expect(() => intake.add(newTask())).toThrow("the storage does not keep up");
-    gate.open();
+    latch.open();
     await Promise.all([held, waiting]);
     await expect(intake.add(newTask())).resolves.toMatchObject({ state: "queued" });
   });

@@ -3,7 +3,7 @@ import { type EngineParams, makeEngine, newTask, ROOMY } from "../../../test/sup
 import { away } from "../../../test/support/storages.ts";
 import { TASK_LOG_MAX } from "../../model/task-log.ts";
 import { settle } from "../../testing/manual-clock.ts";
-import { Gate } from "../../testing/signals.ts";
+import { Latch } from "../../testing/signals.ts";
 
 const read = { tenant: "default", taskId: "a", after: 0, limit: 10_000 };
 
@@ -88,7 +88,7 @@ describe("what executors log", () => {
 
   test("is written once, though the storage was away and answers got lost", async () => {
     let [isAway, isLost] = [true, true];
-    const more = new Gate();
+    const more = new Latch();
     const { engine, clock, submit, texts } = await makeLogging({
       executor: async (_task, { log }) => {
         log.info({}, "one");
@@ -118,7 +118,7 @@ describe("what executors log", () => {
   });
 
   test("of a loop is bounded: the last lines are kept, and writes become rare", async () => {
-    const stop = new Gate();
+    const stop = new Latch();
     let isRunning = true;
     const { engine, clock, submit, storage, appends } = await makeLogging({
       executor: async (_task, { log, signal }) => {

@@ -4,22 +4,22 @@ import { asSharedStorage, openMemory } from "../../../test/support/storages.ts";
 import type { Executor, ExecutorContext } from "../../executors/executor.ts";
 import type { StorageSignal } from "../../storage/storage.ts";
 import { ManualClock, settle } from "../../testing/manual-clock.ts";
-import { Gate } from "../../testing/signals.ts";
+import { Latch } from "../../testing/signals.ts";
 
-/** An attempt of a task, which ends when its gate is opened. */
+/** An attempt of a task, which ends when its latch is opened. */
 interface StartedAttempt {
   readonly id: string;
   readonly context: ExecutorContext;
   readonly signal: AbortSignal;
-  readonly gate: Gate<unknown>;
+  readonly latch: Latch<unknown>;
 }
 
 function makeRuns(): { executor: Executor; runs: StartedAttempt[]; of: (id: string) => StartedAttempt[] } {
   const runs: StartedAttempt[] = [];
   const executor: Executor = ({ taskId: id }, context) => {
-    const gate = new Gate<unknown>();
-    runs.push({ id, context, signal: context.signal, gate });
-    return gate.opened;
+    const latch = new Latch<unknown>();
+    runs.push({ id, context, signal: context.signal, latch });
+    return latch.opened;
   };
   return { executor, runs, of: (id) => runs.filter((run) => run.id === id) };
 }
@@ -67,12 +67,12 @@ describe("an attempt that has to give way to a critical task", () => {
     const exchanged = exchanges.length;
     of("victim")[0]?.context.progress("too late");
     of("victim")[0]?.context.usage({ inputTokens: 1_000 });
-    of("victim")[0]?.gate.open("too late");
+    of("victim")[0]?.latch.open("too late");
     await settle();
     expect(exchanges).toHaveLength(exchanged);
-    of("critical")[0]?.gate.open("soon");
+    of("critical")[0]?.latch.open("soon");
     await settle();
-    of("victim")[1]?.gate.open("at last");
+    of("victim")[1]?.latch.open("at last");
     await settle();
     expect(await task("critical")).toMatchObject({ state: "done", result: "soon" });
     expect(await task("victim")).toMatchObject({
@@ -130,7 +130,7 @@ describe("an attempt that has to give way to a critical task", () => {
       if (signal.kind === "fenced")
         engine.onSignal({ ...signal, tokens: [...signal.tokens, ...signal.tokens] });
     }
-    of("victim")[0]?.gate.open("too late");
+    of("victim")[0]?.latch.open("too late");
     await clock.advance(2_000);
     const [victims] = engine.metrics
       .of("default")
@@ -183,7 +183,7 @@ describe("an attempt that has to give way to a critical task", () => {
     await settle();
     expect(runs.map(({ id }) => id)).toEqual(["critical"]);
     expect((await task("victim")).state).toBe("queued");
-    runs[0]?.gate.open(null);
+    runs[0]?.latch.open(null);
     await settle();
     expect(runs.map(({ id }) => id)).toEqual(["critical", "victim"]);
   });
@@ -197,7 +197,7 @@ test("a stream of critical tasks makes one give way three times, and then waits 
   for (let n = 1; n <= 6; n++) {
     await engine.intake.add(critical(`critical-${n}`));
     await settle();
-    of(`critical-${n}`)[0]?.gate.open(null);
+    of(`critical-${n}`)[0]?.latch.open(null);
     await settle();
   }
   expect(runs.map(({ id }) => id)).toEqual([
@@ -209,7 +209,7 @@ test("a stream of critical tasks makes one give way three times, and then waits 
     "critical-3",
     "victim",
   ]);
-  of("victim").at(-1)?.gate.open("done at last");
+  of("victim").at(-1)?.latch.open("done at last");
   await settle();
   expect(await task("victim")).toMatchObject({ state: "done", result: "done at last" });
   expect((await task("critical-4")).state).toBe("running");

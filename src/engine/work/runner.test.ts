@@ -7,7 +7,7 @@ import { PermanentError } from "../../executors/errors.ts";
 import type { Executor, ExecutorContext } from "../../executors/executor.ts";
 import type { Outcome } from "../../model/outcome.ts";
 import { ManualClock, settle } from "../../testing/manual-clock.ts";
-import { Gate } from "../../testing/signals.ts";
+import { Latch } from "../../testing/signals.ts";
 import { Runner } from "./runner.ts";
 
 function makeRunner(executor: Executor | undefined) {
@@ -201,13 +201,13 @@ describe("time decides when the executor does not:", () => {
 
 describe("an executor that is aborted", () => {
   function makeListener() {
-    const gate = new Gate<unknown>();
+    const latch = new Latch<unknown>();
     let context: ExecutorContext | undefined;
     const made = makeRunner((_task, given) => {
       context = given;
-      return gate.opened;
+      return latch.opened;
     });
-    return { ...made, gate, context: () => context as ExecutorContext };
+    return { ...made, latch, context: () => context as ExecutorContext };
   }
 
   test("gets the reason through its signal", async () => {
@@ -231,12 +231,12 @@ describe("an executor that is aborted", () => {
   });
 
   test("frees its slot at once, and its late answer changes nothing", async () => {
-    const { runner, gate, outcomes } = makeListener();
+    const { runner, latch, outcomes } = makeListener();
     const claimed = claimedTask();
     runner.run(claimed);
     runner.fence([claimed.token], "cancelled");
     expect(runner.size).toBe(0);
-    gate.open("too late");
+    latch.open("too late");
     await settle();
     runner.fence([claimed.token], "cancelled again");
     expect(outcomes).toEqual([]);
@@ -267,10 +267,10 @@ describe("an executor that is aborted", () => {
   });
 
   test("is not named if it returned in time", async () => {
-    const { runner, clock, gate, log } = makeListener();
+    const { runner, clock, latch, log } = makeListener();
     runner.run(claimedTask({ timeoutMs: 1_000 }));
     await clock.advance(2_000);
-    gate.open(null);
+    latch.open(null);
     await clock.advance(60_000);
     expect(log.messages("warn")).toEqual([]);
   });
@@ -330,13 +330,13 @@ describe("what a task holds in memory counts", () => {
   }
 
   test("from its start to the return of its executor", async () => {
-    const gate = new Gate();
-    const { runner, memory } = counting(() => gate.opened);
+    const latch = new Latch();
+    const { runner, memory } = counting(() => latch.opened);
     runner.run({ ...claimedTask(), bytes: 100 });
     runner.run({ ...claimedTask(), bytes: 20 });
     await settle();
     expect(memory.held).toBe(120);
-    gate.open();
+    latch.open();
     await settle();
     expect(memory.held).toBe(0);
   });
@@ -353,12 +353,12 @@ describe("what a task holds in memory counts", () => {
   });
 
   test("with what its executor says it holds, until that returns, though it ignores its signal", async () => {
-    const gate = new Gate();
+    const latch = new Latch();
     const { runner, clock, memory } = counting(async (_task, { holds }) => {
       holds(50);
       holds(Number.NaN);
       holds(-7);
-      await gate.opened;
+      await latch.opened;
       holds(3);
     });
     const claimed = claimedTask({ timeoutMs: 1_000 });
@@ -368,21 +368,21 @@ describe("what a task holds in memory counts", () => {
     expect([runner.size, memory.held]).toEqual([0, 150]);
     await clock.advance(60_000);
     expect(memory.held).toBe(150);
-    gate.open();
+    latch.open();
     await settle();
     expect(memory.held).toBe(0);
   });
 
   test("with the results handed on: as much as they may take, then as much as they do", async () => {
-    const gate = new Gate();
-    const { runner, memory } = counting(() => gate.opened, 70);
+    const latch = new Latch();
+    const { runner, memory } = counting(() => latch.opened, 70);
     const { task, ...claimed } = claimedTask();
     const dependsOn = ["a", "b"];
     runner.run({ ...claimed, bytes: 100, task: { ...task, spec: { ...task.spec, dependsOn } } });
     expect(memory.held).toBe(100 + 2 * 1_048_576);
     await settle();
     expect(memory.held).toBe(170);
-    gate.open();
+    latch.open();
     await settle();
     expect(memory.held).toBe(0);
   });

@@ -4,7 +4,7 @@ import { openMemory } from "../../../test/support/storages.ts";
 import { MIB } from "../../model/text/bytes.ts";
 import { UNBOUNDED } from "../../storage/conformance/tenants/share-out.ts";
 import { ManualClock, settle } from "../../testing/manual-clock.ts";
-import { Gate, until } from "../../testing/signals.ts";
+import { Latch, until } from "../../testing/signals.ts";
 import { RunningBytes } from "./running-bytes.ts";
 
 const NEIGHBOUR = { id: "neighbour", name: "neighbour", limits: UNBOUNDED };
@@ -120,17 +120,17 @@ test("what was claimed together and holds more than was to be expected goes back
 });
 
 test("a process goes beyond its bound by one task at most, in all lanes, and goes on as tasks end", async () => {
-  const gates: Gate[] = [];
+  const latches: Latch[] = [];
   let most = 0;
   let ended = 0;
   const { engine, states } = await makeEngine({
     concurrency: { tasks: 50, main: 50 },
     maxRunningBytes: 10 * MIB,
     executor: () => {
-      const gate = new Gate();
-      gates.push(gate);
-      most = Math.max(most, gates.length);
-      return gate.opened.then(() => void ended++);
+      const latch = new Latch();
+      latches.push(latch);
+      most = Math.max(most, latches.length);
+      return latch.opened.then(() => void ended++);
     },
   });
   const payload = "x".repeat(MIB);
@@ -138,13 +138,13 @@ test("a process goes beyond its bound by one task at most, in all lanes, and goe
   const tasks = Array.from({ length: 30 }, (_, n) => newTask({ payload, lane: lanes[n % 2] as string }));
   await engine.start();
   await engine.intake.addMany(tasks);
-  await until(() => gates.length === 10);
+  await until(() => latches.length === 10);
   expect(engine.memory.held).toBeGreaterThanOrEqual(10 * MIB);
   expect(engine.memory.held).toBeLessThan(11 * MIB);
   // What ends makes room for as many, and all are run in the end.
   while (ended < 30) {
-    gates.shift()?.open();
-    await until(() => engine.running === Math.min(10, 30 - ended) && gates.length === engine.running);
+    latches.shift()?.open();
+    await until(() => engine.running === Math.min(10, 30 - ended) && latches.length === engine.running);
     expect(engine.memory.held).toBeLessThan(11 * MIB);
   }
   await until(async () => (await states()).done === 30);
@@ -153,7 +153,7 @@ test("a process goes beyond its bound by one task at most, in all lanes, and goe
 
 describe("once a second enabled tenant exists,", () => {
   async function sharedEngine(concurrency: Record<string, number>) {
-    const gates = new Map<string, Gate>();
+    const latches = new Map<string, Latch>();
     const clock = new ManualClock();
     const storage = await openMemory(clock);
     await storage.tenants.create(NEIGHBOUR);
@@ -164,73 +164,73 @@ describe("once a second enabled tenant exists,", () => {
       maxRunningBytes: 10 * MIB,
       hasSecondTenant: true,
       executor: ({ taskId }) => {
-        const gate = new Gate();
-        gates.set(taskId, gate);
-        return gate.opened;
+        const latch = new Latch();
+        latches.set(taskId, latch);
+        return latch.opened;
       },
     });
     await made.engine.start();
-    return { ...made, gates };
+    return { ...made, latches };
   }
 
   const large = (id: string, more: TaskOverrides = {}) =>
     newTask({ id, payload: "x".repeat(MIB), lane: "main", ...more });
 
   test("one tenant's hanging tasks hold their share of memory, and the other's start", async () => {
-    const { engine, gates, storage } = await sharedEngine({ tasks: 50, main: 50 });
+    const { engine, latches, storage } = await sharedEngine({ tasks: 50, main: 50 });
     const ids = Array.from({ length: 20 }, (_, n) => `a${n}`);
     await engine.intake.addMany(ids.map((id, n) => large(id, { lane: n % 2 === 0 ? "main" : "tasks" })));
-    await until(() => gates.size === 8);
+    await until(() => latches.size === 8);
     // Nothing moves the clock: no lane is asked unless there is a reason.
     await settle();
-    expect([gates.size, engine.memory.isOverShare("default")]).toEqual([8, true]);
+    expect([latches.size, engine.memory.isOverShare("default")]).toEqual([8, true]);
     expect(engine.memory.held).toBeLessThan(9 * MIB);
 
     await engine.intake.addMany(["b0", "b1"].map((id) => large(id, { tenant: NEIGHBOUR.id })));
-    await until(() => gates.has("b0") && gates.has("b1"));
-    expect([engine.memory.heldBy("default") < 9 * MIB, gates.size]).toEqual([true, 10]);
+    await until(() => latches.has("b0") && latches.has("b1"));
+    expect([engine.memory.heldBy("default") < 9 * MIB, latches.size]).toEqual([true, 10]);
 
     // Each task that ends lets the next one start, in any lane.
     for (let ended = 0; ended < 20; ended += 1) {
-      await until(() => [...gates.keys()].some((id) => id.startsWith("a")));
-      const next = [...gates.keys()].find((id) => id.startsWith("a")) as string;
-      gates.get(next)?.open();
-      gates.delete(next);
+      await until(() => [...latches.keys()].some((id) => id.startsWith("a")));
+      const next = [...latches.keys()].find((id) => id.startsWith("a")) as string;
+      latches.get(next)?.open();
+      latches.delete(next);
       expect(engine.memory.heldBy("default")).toBeLessThan(9 * MIB);
     }
-    for (const gate of gates.values()) gate.open();
+    for (const latch of latches.values()) latch.open();
     await until(async () => (await storage.tasks.counts({ tenant: NEIGHBOUR.id })).done === 2);
     await until(async () => (await storage.tasks.counts({ tenant: "default" })).done === 20);
     expect([engine.memory.held, engine.memory.heldBy("default")]).toEqual([0, 0]);
   });
 
   test("a lane with a single slot passes over a tenant that holds its share elsewhere", async () => {
-    const { engine, gates } = await sharedEngine({ tasks: 1, main: 50 });
+    const { engine, latches } = await sharedEngine({ tasks: 1, main: 50 });
     await engine.intake.addMany(Array.from({ length: 9 }, (_, n) => large(`a${n}`)));
-    await until(() => gates.size === 8);
+    await until(() => latches.size === 8);
     await engine.intake.addMany([newTask({ id: "mine" }), newTask({ id: "theirs", tenant: NEIGHBOUR.id })]);
-    await until(() => gates.has("theirs"));
-    expect(gates.has("mine")).toBe(false);
-    gates.get("theirs")?.open();
+    await until(() => latches.has("theirs"));
+    expect(latches.has("mine")).toBe(false);
+    latches.get("theirs")?.open();
     await settle();
-    expect(gates.has("mine")).toBe(false);
-    for (const id of ["a0", "a1"]) gates.get(id)?.open();
-    await until(() => gates.has("mine"));
+    expect(latches.has("mine")).toBe(false);
+    for (const id of ["a0", "a1"]) latches.get(id)?.open();
+    await until(() => latches.has("mine"));
   });
 
   test("what was claimed together and exceeds the share of its tenant goes back to its place", async () => {
-    const { engine, gates, task } = await sharedEngine({ tasks: 50, main: 50 });
+    const { engine, latches, task } = await sharedEngine({ tasks: 50, main: 50 });
     // Half a megabyte of JSON each, and more than eight once it is parsed.
     const payload = Array.from({ length: 130_000 }, () => ({}));
     await engine.intake.addMany(["a", "b"].map((id) => newTask({ id, payload })));
     await until(async () => (await task("b")).attempts[0]?.outcome === "interrupted");
-    expect([...gates.keys()]).toEqual(["a"]);
+    expect([...latches.keys()]).toEqual(["a"]);
     expect(await task("b")).toMatchObject({
       state: "queued",
       retryCount: 0,
       attempts: [{ error: "not started: the tasks of its tenant hold their share of its process's memory" }],
     });
-    gates.get("a")?.open();
-    await until(() => gates.has("b"));
+    latches.get("a")?.open();
+    await until(() => latches.has("b"));
   });
 });

@@ -73,7 +73,7 @@ function maskIn(value: unknown, path: string, depth = 0): string | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   // Also ends objects that contain themselves, which only a program can pass.
   if (depth >= JSON_DEPTH_MAX) {
-    throw invalidField("executor", `\`executor\` is nested deeper than ${JSON_DEPTH_MAX} levels`);
+    throw invalidField("executor", `\`executor\` is nested deeper than ${JSON_DEPTH_MAX} levels: flatten it`);
   }
   const fields = value as Readonly<Record<string, unknown>>;
   const names = Object.keys(fields);

@@ -6,7 +6,7 @@ import type { AgentChanges, AgentInput, AgentList } from "../../interface/agents
 import type { Rota } from "../../interface/rota.ts";
 import type { Storage } from "../../storage/storage.ts";
 import { ManualClock, settle } from "../../testing/manual-clock.ts";
-import { Gate, until } from "../../testing/signals.ts";
+import { Latch, until } from "../../testing/signals.ts";
 import { sealHeaders } from "../registries/agent-secrets.ts";
 import { SecretBox } from "../registries/secret-box.ts";
 
@@ -233,7 +233,7 @@ describe("what cannot be is refused, and nothing is stored:", () => {
     [{ executor: {} }, "executor.type", /^`executor.type` must be/],
     [{ executor: { type: "htp" } }, "executor.type", /did you mean `http`\?$/],
     [{ executor: { type: "http" } }, "executor.url", /^`executor.url` must be an http or https URL/],
-    [{ executor: { ...MODEL, request: { a: nested(499) } } }, "executor", /nested deeper than 500 levels$/],
+    [{ executor: { ...MODEL, request: { a: nested(499) } } }, "executor", /than 500 levels: flatten it$/],
     [{ executor: { ...HTTP, urll: 1 } }, "executor.urll", /did you mean `executor.url`\?$/],
     [{ executor: { ...HTTP, headers: { a: 5 } } }, "executor.headers", /^`executor.headers` must/],
     [{ executor: { type: "command", command: ["rm"] } }, "executor.type", /must not be command/],
@@ -356,14 +356,14 @@ describe("a stored agent", () => {
   });
 
   test("gives way to the configuration, and comes back, bound and all, when that lets go of it", async () => {
-    const running = new Set<Gate>();
+    const running = new Set<Latch>();
     const { rota, storage } = await started({
       options: {
         executors: {
           custom: async () => {
-            const gate = new Gate();
-            running.add(gate);
-            await gate.opened;
+            const latch = new Latch();
+            running.add(latch);
+            await latch.opened;
           },
         },
       },
@@ -380,7 +380,7 @@ describe("a stored agent", () => {
     expect((await storage.agents.list())[0]?.maxInflight).toBe(3);
     await rota.reload({ agents: {} });
     expect(await rota.agents.get("a")).toEqual({ id: "a", maxInflight: 1, lane: "team", source: "stored" });
-    for (const gate of running) gate.open();
+    for (const latch of running) latch.open();
     running.clear();
     await settle();
     expect(running.size).toBe(1);

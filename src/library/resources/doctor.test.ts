@@ -5,7 +5,7 @@ import type { DoctorProgress } from "../../interface/doctor.ts";
 import { openSqlite } from "../../storage/sqlite/connection/open.ts";
 import type { Storage } from "../../storage/storage.ts";
 import { ManualClock } from "../../testing/manual-clock.ts";
-import { Gate } from "../../testing/signals.ts";
+import { Latch } from "../../testing/signals.ts";
 import { examine } from "./doctor.ts";
 
 let storage: Storage | undefined;
@@ -50,19 +50,19 @@ test("an answer that takes long is not taken for a clock that is wrong", async (
 });
 
 test("callers that come while an examination is under way share it, and the next has one of its own", async () => {
-  const gate = new Gate();
+  const latch = new Latch();
   let counted = 0;
   const { rota } = await openTestRota({
     meddler: {
       before: async ({ operation }) => {
         if (operation !== "counters.recountAll") return;
         counted += 1;
-        await gate.opened;
+        await latch.opened;
       },
     },
   });
   const asked = [rota.doctor(), rota.doctor({ tenantId: "another" }), rota.doctor()];
-  gate.open();
+  latch.open();
   const [first, ...others] = await Promise.all(asked);
   expect(first).toMatchObject({ ok: true });
   for (const other of others) expect(other).toEqual(first);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { openTestRota } from "../../../test/support/rota.ts";
 import { createTenant } from "../../../test/support/tenants.ts";
-import { Gate, until } from "../../testing/signals.ts";
+import { Latch, until } from "../../testing/signals.ts";
 
 function codes({ reasons }: { reasons: readonly { code: string; message: string }[] }): string[] {
   return reasons.map(({ code }) => code);
@@ -11,9 +11,9 @@ test("a task that could start is explained by what is in its way, and who is ahe
   const { rota } = await openTestRota({
     options: { scheduler: { workerCount: 2, maxInflight: 2, maxPerAgentInflight: 1 } },
   });
-  const gate = new Gate();
-  rota.agent("a", () => gate.opened);
-  rota.agent("b", () => gate.opened);
+  const latch = new Latch();
+  rota.agent("a", () => latch.opened);
+  rota.agent("b", () => latch.opened);
   const submit = (agentId: string) => rota.tasks.submit({ agentId, payload: 1 });
   const [first, second, third, last] = [
     await submit("a"),
@@ -50,7 +50,7 @@ test("a task that could start is explained by what is in its way, and who is ahe
     position: 0,
     reasons: [{ code: "running", message: expect.stringContaining("attempt 1 runs on") }],
   });
-  gate.open();
+  latch.open();
   await rota.tasks.wait(first.taskId);
   expect(await rota.tasks.explain(first.taskId)).toMatchObject({ state: "done", reasons: [] });
 });
@@ -104,8 +104,8 @@ test("a task that waits is explained by what it waits for, and until when", asyn
 
 test("a task whose concurrency key another has is explained by that task", async () => {
   const { rota } = await openTestRota();
-  const gate = new Gate();
-  rota.agent("a", () => gate.opened);
+  const latch = new Latch();
+  rota.agent("a", () => latch.opened);
   await rota.start();
   const click = { agentId: "a", action: "click", tabId: "8f9c7d4e" };
   const first = await rota.tasks.submit(click);
@@ -132,7 +132,7 @@ test("a task whose concurrency key another has is explained by that task", async
       taskId: third.taskId,
     },
   ]);
-  gate.open();
+  latch.open();
   expect((await rota.tasks.wait(fourth.taskId)).state).toBe("done");
   expect((await rota.tasks.wait(second.taskId)).state).toBe("done");
 });
@@ -144,8 +144,8 @@ test("a process that starts nothing says so", async () => {
 
 test("a task that waits because running tasks hold too much memory is explained by that", async () => {
   const { rota } = await openTestRota({ options: { scheduler: { maxRunningBytes: 100_000 } } });
-  const gate = new Gate();
-  rota.agent("a", () => gate.opened);
+  const latch = new Latch();
+  rota.agent("a", () => latch.opened);
   await rota.start();
   const submit = () => rota.tasks.submit({ agentId: "a", payload: "x".repeat(110_000) });
   const [first, second] = [await submit(), await submit()];
@@ -153,14 +153,14 @@ test("a task that waits because running tasks hold too much memory is explained 
   expect((await rota.tasks.explain(second.taskId)).reasons).toMatchObject([
     { code: "node_memory", message: expect.stringContaining("hold 0.1 MiB") },
   ]);
-  gate.open();
+  latch.open();
   expect((await rota.tasks.wait(second.taskId)).state).toBe("done");
 });
 
 test("explains a task whose tenant holds its share of memory, while tasks of another tenant start", async () => {
   const { rota } = await openTestRota({ options: { scheduler: { maxRunningBytes: 1_000_000 } } });
-  const gate = new Gate();
-  rota.agent("a", () => gate.opened);
+  const latch = new Latch();
+  rota.agent("a", () => latch.opened);
   await rota.start();
   const { id, tenant } = await createTenant(rota);
   const work = { agentId: "a", payload: "x".repeat(450_000) };
@@ -180,21 +180,21 @@ test("explains a task whose tenant holds its share of memory, while tasks of ano
     },
   ]);
   await rota.tenants.disable(id);
-  gate.open();
+  latch.open();
   for (const task of [first, second, third]) expect((await rota.tasks.wait(task)).state).toBe("done");
   expect((await tenant.tasks.wait(taskId)).state).toBe("done");
 });
 
 test("the bound on memory is all of one enabled tenant's", async () => {
   const { rota } = await openTestRota({ options: { scheduler: { maxRunningBytes: 1_000_000 } } });
-  const gate = new Gate();
-  rota.agent("a", () => gate.opened);
+  const latch = new Latch();
+  rota.agent("a", () => latch.opened);
   await rota.start();
   const { id } = await createTenant(rota);
   await rota.tenants.disable(id);
   const submit = () => rota.tasks.submit({ agentId: "a", payload: "x".repeat(300_000) });
   const [, , , fourth] = [await submit(), await submit(), await submit(), await submit()];
   await until(async () => (await rota.tasks.get(fourth.taskId)).state === "running");
-  gate.open();
+  latch.open();
   expect((await rota.tasks.wait(fourth.taskId)).state).toBe("done");
 });

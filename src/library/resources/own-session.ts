@@ -21,7 +21,7 @@ export async function findOwnSession(
   return record;
 }
 
-/** Whether a task of another agent runs or waits in the session. Also true if it has too many tasks to tell. */
+/** Whether a task of another agent runs or waits in the session. Also true if it has too many tasks to check. */
 export async function isShared(storage: Storage, scope: Scope, key: string): Promise<boolean> {
   const open = { tenant: scope.tenant, session: key, states: OPEN_STATES, limit: OPEN_MAX.limit };
   for (let cursor = {}, page = 0; page < OPEN_MAX.pages; page += 1) {

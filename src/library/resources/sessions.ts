@@ -178,7 +178,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     if (record !== null) return record;
     throw new RotaError(
       "invalid_field",
-      `there is no session ${quoted(key)} yet: say what to set of it, any of ${codeList(Object.keys(SESSION_CHANGES.fields))}`,
+      `there is no session ${quoted(key)} yet: set at least one of ${codeList(Object.keys(SESSION_CHANGES.fields))}`,
     );
   }
 
@@ -251,15 +251,21 @@ export function createSessions(options: SessionsOptions): Sessions {
 
 function sessionBusy(key: string, open: number): RotaError {
   const tasks = open === 1 ? "1 task of it runs or waits" : `${open} tasks of it run or wait`;
-  return new RotaError("conflict", `session ${quoted(key)} is not idle: ${tasks}; stop all of it first`, {
-    details: { open },
-  });
+  return new RotaError(
+    "conflict",
+    `session ${quoted(key)} is not idle: ${tasks}; send \`POST /v1/sessions/{key}/stopall\` first`,
+    {
+      details: { open },
+    },
+  );
 }
 
 function sessionFull(key: string, details: { readonly waiting: number; readonly cap: number }): RotaError {
   const { waiting, cap } = details;
-  const messages = waiting === 1 ? "1 message waits" : `${waiting} messages wait`;
-  return new RotaError("queue_full", `${messages} in the session ${quoted(key)}, and ${cap} may: try later`, {
-    details: { waiting, cap },
-  });
+  const messages = waiting === 1 ? "1 waiting message" : `${waiting} waiting messages`;
+  return new RotaError(
+    "queue_full",
+    `the session ${quoted(key)} has ${messages}, and its \`cap\` is ${cap}: retry later, or raise \`cap\``,
+    { details: { waiting, cap } },
+  );
 }

@@ -4,7 +4,7 @@ import { asSharedStorage, type Meddler, openMemory } from "../../../test/support
 import { createTenant, startedRota, stateOf } from "../../../test/support/tenants.ts";
 import type { LocalTenant } from "../../interface/rota.ts";
 import { ManualClock, settle } from "../../testing/manual-clock.ts";
-import { Gate, until } from "../../testing/signals.ts";
+import { Latch, until } from "../../testing/signals.ts";
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -237,7 +237,7 @@ describe("a deleted tenant", () => {
   });
 
   test("takes along what was on its way in", async () => {
-    const written = new Gate();
+    const written = new Latch();
     const { rota } = await startedRota({
       meddler: { before: ({ operation }) => (operation === "tasks.insert" ? written.opened : undefined) },
     });

@@ -3,7 +3,7 @@ import { openTestRota, type TestRotaParams } from "../../../test/support/rota.ts
 import { asSharedStorage, away, type Call, openMemory } from "../../../test/support/storages.ts";
 import type { ContextUse, EstimateTokens } from "../../interface/options.ts";
 import { ManualClock, settle } from "../../testing/manual-clock.ts";
-import { Gate, until } from "../../testing/signals.ts";
+import { Latch, until } from "../../testing/signals.ts";
 
 const KEY = "user:42";
 
@@ -43,11 +43,11 @@ describe("estimateTokens", () => {
     const { rota } = await openEstimated(async () => ({ tokens, contextWindow: 100 }), {
       options: { sessions: { debounceMs: 0, maxConcurrent: 3 } },
     });
-    const gate = new Gate();
+    const latch = new Latch();
     let running = 0;
     rota.agent("a", () => {
       running += 1;
-      return gate.opened;
+      return latch.opened;
     });
     await rota.start();
     const send = () => rota.sessions.send(KEY, { message: "hi", agentId: "a" });
@@ -64,7 +64,7 @@ describe("estimateTokens", () => {
       running: 2,
       queued: 1,
     });
-    gate.open();
+    latch.open();
     await until(() => running === 3);
   });
 
@@ -73,21 +73,21 @@ describe("estimateTokens", () => {
     const { rota } = await openEstimated(() => ({ tokens, contextWindow: 100 }), {
       options: { sessions: { debounceMs: 0, maxConcurrent: 3 } },
     });
-    const gates = new Map<string, Gate>();
+    const latches = new Map<string, Latch>();
     rota.agent("a", ({ message = "" }) => {
-      const gate = new Gate();
-      gates.set(message, gate);
-      return gate.opened;
+      const latch = new Latch();
+      latches.set(message, latch);
+      return latch.opened;
     });
     await rota.start();
     for (const message of ["one", "two", "three"]) {
       await rota.sessions.send(KEY, { message, agentId: "a" });
     }
-    await until(() => gates.size === 1);
+    await until(() => latches.size === 1);
     // The program has made a summary.
     tokens = 5;
-    gates.get("one")?.open();
-    await until(() => gates.size === 3, "the others to start");
+    latches.get("one")?.open();
+    await until(() => latches.size === 3, "the others to start");
     expect(await rota.sessions.get(KEY)).toMatchObject({ tokens: 5, effectiveMaxConcurrent: 3, running: 2 });
   });
 
@@ -151,7 +151,7 @@ describe("estimateTokens", () => {
     expect(String(log.lines[0]?.fields["error"])).toContain("did not answer within 2000 ms");
   });
 
-  test("whose answer cannot be stored is named in the log, and the message is taken in", async () => {
+  test("whose answer cannot be stored is named in the log, and the message is accepted", async () => {
     const before = ({ operation }: Call) => {
       if (operation === "sessions.update") throw away();
     };

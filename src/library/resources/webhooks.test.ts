@@ -5,7 +5,7 @@ import { serve } from "../../../test/support/http-server.ts";
 import { openTestRota, type TestRotaParams } from "../../../test/support/rota.ts";
 import type { Delivery } from "../../model/delivery.ts";
 import { ManualClock } from "../../testing/manual-clock.ts";
-import { Gate, until } from "../../testing/signals.ts";
+import { Latch, until } from "../../testing/signals.ts";
 
 const SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
@@ -41,7 +41,7 @@ const NOT_FOUND = { code: "not_found", message: "delivery not found" };
 
 test("sends a callback with how the task ended, whatever ended it", async () => {
   const { rota, received, url, clock } = await open({ options: { lanes: { closed: 0 } } });
-  const running = new Gate();
+  const running = new Latch();
   rota.agent("worker", async ({ payload }, { signal }) => {
     if (payload === "throw") throw new Error("broke");
     if (payload !== "hang") return { echoed: payload };
@@ -284,8 +284,8 @@ test("pending callbacks are sent with the next start, even of a scheduler that i
 
 test("a stop waits for the callbacks of what ended last", async () => {
   const { rota, url, received, clock } = await open();
-  const running = new Gate();
-  const finish = new Gate();
+  const running = new Latch();
+  const finish = new Latch();
   rota.agent("worker", async () => {
     running.open();
     await finish.opened;

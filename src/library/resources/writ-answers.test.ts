@@ -4,7 +4,7 @@ import { asSharedStorage, away, openMemory } from "../../../test/support/storage
 import type { Executor } from "../../executors/executor.ts";
 import type { Rota } from "../../interface/rota.ts";
 import { ManualClock, settle } from "../../testing/manual-clock.ts";
-import { Gate, until } from "../../testing/signals.ts";
+import { Latch, until } from "../../testing/signals.ts";
 
 const LOOK = "/schedule in 1 hour: look again";
 
@@ -233,15 +233,15 @@ describe("what an answer can ask for", () => {
 
 describe("an answer", () => {
   test("of an attempt that was given up changes nothing", async () => {
-    const gate = new Gate();
+    const latch = new Latch();
     const { rota } = await open(async () => {
-      await gate.opened;
+      await latch.opened;
       return LOOK;
     });
     const { taskId } = await rota.tasks.submit({ agentId: "a", message: "x" });
     await settle();
     await rota.tasks.cancel(taskId);
-    gate.open();
+    latch.open();
     await settle();
     expect(await schedules(rota)).toEqual([]);
   });
@@ -321,15 +321,15 @@ describe("an answer", () => {
   });
 
   test("that comes while the node drains is carried out, for others to fire", async () => {
-    const gate = new Gate();
+    const latch = new Latch();
     const { rota } = await open(async () => {
-      await gate.opened;
+      await latch.opened;
       return LOOK;
     });
     const { taskId } = await rota.tasks.submit({ agentId: "a", message: "x" });
     await settle();
     const drained = rota.drain();
-    gate.open();
+    latch.open();
     await drained;
     expect(replies((await rota.tasks.get(taskId)).result)).toEqual([
       expect.stringMatching(/^OK: scheduled #1/),

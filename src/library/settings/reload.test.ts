@@ -7,7 +7,7 @@ import type { Rota } from "../../interface/rota.ts";
 import type { RotaError } from "../../model/errors.ts";
 import type { Task } from "../../model/task.ts";
 import { settle } from "../../testing/manual-clock.ts";
-import { Gate } from "../../testing/signals.ts";
+import { Latch } from "../../testing/signals.ts";
 
 function submit(rota: Rota, count: number, input: object = {}): Promise<unknown> {
   return Promise.all(
@@ -245,13 +245,13 @@ describe("agents and executors", () => {
   });
 
   test("a task that runs goes on with the executor it began with", async () => {
-    const gate = new Gate<string>();
-    const { rota } = await openTestRota({ options: { agents: { a: { executor: () => gate.opened } } } });
+    const latch = new Latch<string>();
+    const { rota } = await openTestRota({ options: { agents: { a: { executor: () => latch.opened } } } });
     await rota.start();
     const { taskId } = await rota.tasks.submit({ agentId: "a", payload: 1 });
     await settle();
     await rota.reload({ agents: { a: { executor: () => "new" } } });
-    gate.open("old");
+    latch.open("old");
     expect((await rota.tasks.wait(taskId)).result).toBe("old");
     expect((await ended(rota, { agentId: "a" })).result).toBe("new");
   });
@@ -405,14 +405,14 @@ describe("the storage", () => {
 });
 
 test("two at once come one after the other, and the later one stays", async () => {
-  const gate = new Gate();
+  const latch = new Latch();
   let held = false;
   const { rota } = await openTestRota({
     meddler: {
       before: async ({ operation }) => {
         if (operation !== "lanes.configure" || !held) return;
         held = false;
-        await gate.opened;
+        await latch.opened;
       },
     },
   });
@@ -421,7 +421,7 @@ test("two at once come one after the other, and the later one stays", async () =
   const first = rota.reload({ scheduler: { maxInflight: 5 }, agents: { a: {} } });
   const second = rota.reload({ scheduler: { maxInflight: 6 }, agents: { b: {} } });
   await settle();
-  gate.open();
+  latch.open();
   expect(await first).toEqual({ changed: ["agents.a", "scheduler.maxInflight"], needsRestart: [] });
   expect(await second).toEqual({
     changed: ["agents.a", "agents.b", "scheduler.maxInflight"],
@@ -488,11 +488,11 @@ test("before the start it changes what the start begins with", async () => {
 });
 
 test("a stop while it is under way waits for it", async () => {
-  const gate = new Gate();
+  const latch = new Latch();
   let holding = false;
   const { rota } = await openTestRota({
     meddler: {
-      before: ({ operation }) => (holding && operation === "lanes.configure" ? gate.opened : undefined),
+      before: ({ operation }) => (holding && operation === "lanes.configure" ? latch.opened : undefined),
     },
   });
   await rota.start();
@@ -501,7 +501,7 @@ test("a stop while it is under way waits for it", async () => {
   const stopped = rota.stop();
   await settle();
   expect(rota.state).toBe("drained");
-  gate.open();
+  latch.open();
   expect((await reloaded).changed).toEqual(["scheduler.maxInflight"]);
   await stopped;
   expect(rota.state).toBe("stopped");

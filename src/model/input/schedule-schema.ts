@@ -264,7 +264,7 @@ const SETTINGS = {
   }),
   until: optional(secondsOrTime(), {
     description:
-      "The last moment at which it may be due, as seconds since 1970 or RFC 3339; then it is `completed`.",
+      "The last time at which it may be due, as seconds since 1970 or RFC 3339; then it is `completed`.",
     flag: "--until <time>",
   }),
   pause_after_failures: optional(number(PAUSE_AFTER_FAILURES), {

@@ -177,8 +177,8 @@ describe("refuses, naming the field and what to write instead:", () => {
     ["hello", undefined, "must be an object"],
     [[], undefined, "must be an object"],
     [{}, undefined, "exactly one of `action`, `instruction`, `message`, `payload`; there is none"],
-    [{ instruction: "a", message: "b" }, undefined, "there are `instruction`, `message`"],
-    [{ message: "b", payload: null }, undefined, "there are `message`, `payload`"],
+    [{ instruction: "a", message: "b" }, "message", "there are `instruction`, `message`"],
+    [{ message: "b", payload: null }, "payload", "there are `message`, `payload`"],
     [{ action: "click" }, "agentId", "`agentId` is required for an `action`"],
     [{ agentId: "", payload: 1 }, "agentId", "1 to 128 characters of any script"],
     [{ agentId: " a", payload: 1 }, "agentId", "1 to 128 characters of any script"],
@@ -255,7 +255,7 @@ describe("refuses, naming the field and what to write instead:", () => {
     [
       { payload: 1, dependsOn: Array.from({ length: 101 }, (_, n) => `tsk_${n}`) },
       "dependsOn",
-      "may name 100",
+      "may name 100: let one task depend on a group of them, and this one on that task",
     ],
     [{ payload: 1, key: "a" }, "key", "unknown field `key`"],
     [{ payload: 1, sessionKey: ".." }, "sessionKey", "`sessionKey` must be 1 to 256 characters"],
@@ -288,7 +288,7 @@ describe("refuses, naming the field and what to write instead:", () => {
 
   test.each([501, 5_000, 300_000])("nested %d levels deep", (depth) => {
     const payload = JSON.parse(`${"[".repeat(depth - 1)}${"]".repeat(depth - 1)}`);
-    expect(refusal({ payload }).error).toBe("the task is nested deeper than 500 levels");
+    expect(refusal({ payload }).error).toBe("the task is nested deeper than 500 levels: flatten it");
   });
 
   test("but not 500", () => {

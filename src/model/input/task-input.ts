@@ -164,7 +164,10 @@ function mayGrow(given: Fields): boolean {
 function checkSize(json: string): void {
   // A character takes at most three bytes.
   if (json.length * 3 <= TASK_BYTES_MAX || utf8Length(json) <= TASK_BYTES_MAX) return;
-  throw new RotaError("invalid_field", `the task is larger than ${TASK_BYTES_MAX} bytes of JSON`);
+  throw new RotaError(
+    "invalid_field",
+    `the task is larger than ${TASK_BYTES_MAX} bytes of JSON: store large data elsewhere, and send a reference to it`,
+  );
 }
 
 function stringify(given: Fields): string {
@@ -187,7 +190,10 @@ function stringify(given: Fields): string {
 }
 
 function tooDeep(): RotaError {
-  return new RotaError("invalid_field", `the task is nested deeper than ${JSON_DEPTH_MAX} levels`);
+  return new RotaError(
+    "invalid_field",
+    `the task is nested deeper than ${JSON_DEPTH_MAX} levels: flatten it`,
+  );
 }
 
 function kindOf(input: TaskInput): TaskKind {
@@ -198,7 +204,7 @@ function kindOf(input: TaskInput): TaskKind {
   }
   if (second !== undefined) {
     const found = codeList(kinds.map((each) => KIND_NAMES[each][0]));
-    throw new RotaError("invalid_field", `a task needs exactly one of ${ONE_OF}; there are ${found}`);
+    throw invalidField(KIND_NAMES[second][0], `a task needs exactly one of ${ONE_OF}; there are ${found}`);
   }
   refuseFieldsOfOthers(input, kind);
   return kind;
@@ -247,7 +253,10 @@ function checkMoments({ runAt, deadline }: TaskInput, now: number): void {
     throw invalidField("deadline", "`deadline` is in the past: write a later time");
   }
   if (runAt !== undefined && deadline <= runAt) {
-    throw invalidField("deadline", "`deadline` must be after `runAt`: the task could never start");
+    throw invalidField(
+      "deadline",
+      "`deadline` must be after `runAt`, or the task could never start: write a later `deadline`, or an earlier `runAt`",
+    );
   }
 }
 

@@ -210,7 +210,10 @@ function dependencies(): Kind<readonly string[]> {
       }
       const once = [...new Set<string>(names)];
       if (once.length <= DEPENDS_ON_MAX) return once;
-      throw invalidField(field, `\`${field}\` names ${once.length} tasks, and may name ${DEPENDS_ON_MAX}`);
+      throw invalidField(
+        field,
+        `\`${field}\` names ${once.length} tasks, and may name ${DEPENDS_ON_MAX}: let one task depend on a group of them, and this one on that task`,
+      );
     },
   };
 }

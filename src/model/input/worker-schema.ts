@@ -63,9 +63,9 @@ export function agentNames({ star }: { star: string | null }): Kind<readonly str
         checkAgentId(checkText(agent, `${field}[${index}]`), `${field}[${index}]`),
       );
       if (names.includes(ALL) && star === null)
-        throw invalidField(field, `\`${field}\` must be ${form}: "${ALL}" is none`);
+        throw invalidField(field, `\`${field}\`: "${ALL}" is not allowed here: list agent ids`);
       if (names.includes(ALL) && names.length > 1)
-        throw invalidField(field, `\`${field}\` must be ${form}: "${ALL}" stands alone`);
+        throw invalidField(field, `\`${field}\`: send ["${ALL}"] alone, or list ids without it`);
       return [...new Set(names)];
     },
   };
@@ -348,7 +348,8 @@ function checkReports(reports: readonly ParsedReport[], field: (index: number) =
 
 /** The text of a value that was parsed from JSON. */
 function jsonTextOf(value: unknown, field: string): string {
-  const tooDeep = () => invalidField(field, `\`${field}\` is nested deeper than ${JSON_DEPTH_MAX} levels`);
+  const tooDeep = () =>
+    invalidField(field, `\`${field}\` is nested deeper than ${JSON_DEPTH_MAX} levels: flatten it`);
   let text: string | undefined;
   try {
     text = JSON.stringify(value);

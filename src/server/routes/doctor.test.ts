@@ -49,3 +49,11 @@ test("what goes wrong after the stream has begun is an event, too", async () => 
     'event: error\ndata: {"code":"storage_unavailable","error":"it is away"',
   );
 });
+
+test("what fails unexpectedly after the stream has begun is in the log", async () => {
+  const { rota, url, log } = await openTestServer({ start: false });
+  vi.spyOn(rota, "doctor").mockRejectedValue(new TypeError("a bug"));
+  const answer = await fetch(`${url}/v1/doctor`, { headers: { accept: "text/event-stream" } });
+  expect(await answer.text()).toContain("the doctor's check failed; the log of this node has the details");
+  expect(log.messages("error")).toEqual(["the doctor's check failed"]);
+});

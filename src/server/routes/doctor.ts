@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { getDoctor } from "../../api/doctor.ts";
 import type { DoctorReport } from "../../interface/doctor.ts";
+import { RotaError } from "../../model/errors.ts";
 import { prefersStream } from "../accepts.ts";
 import { ReportStream } from "../report-stream.ts";
 import type { RouteParts } from "../route-parts.ts";
@@ -8,7 +9,7 @@ import { whenClosed } from "../when-closed.ts";
 import { requiredRole } from "./required-role.ts";
 
 /** Examines the installation. The examination stops when the caller disconnects. */
-export const doctorRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { installation }) => {
+export const doctorRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { installation, log }) => {
   app.get("/doctor", requiredRole("administer", getDoctor), async ({ callerContext, headers }, reply) => {
     const left = new AbortController();
     whenClosed(reply.raw, () => left.abort());
@@ -19,7 +20,11 @@ export const doctorRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { ins
       const onProgress = stream.progress.bind(stream);
       await installation.doctor({ ...caller, onProgress }).then(
         (report) => stream.end(report),
-        (error) => stream.fail(error),
+        (error) => {
+          if (!(error instanceof RotaError || left.signal.aborted))
+            log.error({ error }, "the doctor's check failed");
+          stream.fail(error);
+        },
       );
       return reply as never;
     }

@@ -3,7 +3,7 @@ import { openStream } from "../../../test/support/event-stream.ts";
 import { openTestServer } from "../../../test/support/http.ts";
 import { event, gap } from "../../api/events.ts";
 import { EVENT_TYPES } from "../../model/event.ts";
-import { Gate, until } from "../../testing/signals.ts";
+import { Latch, until } from "../../testing/signals.ts";
 
 test.each(["", "/v1"])(
   "%s/tasks/events says at once that it is open, and then what happens",
@@ -180,8 +180,8 @@ test("gives a sign of life every 15 seconds", async () => {
 
 test("goes on while the node drains, and ends when it stops", async () => {
   const { ask, url, rota } = await openTestServer();
-  const gate = new Gate();
-  rota.agent("slow", () => gate.opened);
+  const latch = new Latch();
+  rota.agent("slow", () => latch.opened);
   const stream = await openStream(`${url}/tasks/events`);
   await stream.next();
   await ask("/tasks", { json: { agentId: "slow", payload: 1 } });
@@ -189,7 +189,7 @@ test("goes on while the node drains, and ends when it stops", async () => {
   const drained = rota.drain();
   await until(() => rota.state === "draining");
   const late = await openStream(`${url}/tasks/events`);
-  gate.open();
+  latch.open();
   await drained;
   expect((await stream.next())?.event).toBe("task.completed");
   expect((await late.take(2)).at(1)?.event).toBe("task.completed");

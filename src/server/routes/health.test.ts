@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { openTestServer } from "../../../test/support/http.ts";
 import { away } from "../../../test/support/storages.ts";
 import { health, ready } from "../../api/health.ts";
-import { Gate, until } from "../../testing/signals.ts";
+import { Latch, until } from "../../testing/signals.ts";
 
 test.each(["", "/v1"])("%s/health and %s/ready answer while it runs", async (prefix) => {
   const { ask } = await openTestServer();
@@ -17,11 +17,11 @@ test.each(["", "/v1"])("%s/health and %s/ready answer while it runs", async (pre
 
 test("while it drains it lives, is not ready, takes nothing new and shows what it has", async () => {
   const { ask, rota } = await openTestServer();
-  const gate = new Gate();
-  const started = new Gate();
+  const latch = new Latch();
+  const started = new Latch();
   rota.agent("slow", () => {
     started.open();
-    return gate.opened;
+    return latch.opened;
   });
   const { taskId } = (await ask("/tasks", { json: { agentId: "slow", payload: 1 } })).body;
   await started.opened;
@@ -39,7 +39,7 @@ test("while it drains it lives, is not ready, takes nothing new and shows what i
   }
   expect((await ask("/health")).body).toMatchObject({ status: "ok", state: "draining" });
   expect((await ask(`/tasks/${taskId}`)).body.state).toBe("running");
-  gate.open();
+  latch.open();
   await drained;
   expect((await ask(`/tasks/${taskId}`)).body.state).toBe("done");
   expect((await ask("/health")).body.state).toBe("drained");
@@ -73,7 +73,7 @@ test("while its storage is away it lives and is not ready", async () => {
 
 test("a storage that does not answer in time counts as away", async () => {
   let hangs = false;
-  const asked = new Gate();
+  const asked = new Latch();
   const { ask, clock } = await openTestServer({
     start: false,
     meddler: {

@@ -7,7 +7,7 @@ import type { KeyInput } from "../../interface/keys.ts";
 import type { Rota } from "../../interface/rota.ts";
 import { silentLog } from "../../model/log.ts";
 import { createRota } from "../../rota.ts";
-import { Gate } from "../../testing/signals.ts";
+import { Latch } from "../../testing/signals.ts";
 import { listen, type RunningServer } from "../listen.ts";
 
 const TASKS = { extensions: { "io.modelcontextprotocol/tasks": {} } };
@@ -17,7 +17,7 @@ const LATER = "2100-01-01T00:00:00Z";
 let rota: Rota;
 let server: RunningServer;
 let operator: string;
-const gate = new Gate();
+const latch = new Latch();
 
 beforeAll(async () => {
   rota = await createRota({
@@ -26,7 +26,7 @@ beforeAll(async () => {
     bounds: { horizonDays: null, scheduleTtlDays: null },
   });
   rota.agent("index", async ({ message }) => `heard ${message}`);
-  rota.agent("slow", async () => gate.opened);
+  rota.agent("slow", async () => latch.opened);
   rota.agent("broken", async () => {
     throw new Error("no </error> today");
   });
@@ -36,7 +36,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  gate.open();
+  latch.open();
   await server.close();
   await rota.stop({ graceMs: 0 });
 });
@@ -384,7 +384,7 @@ test("ids of agents that look like words of Rota are quoted, and long keys cut",
 });
 
 test("a call with the token of a task is made within that task, for its agent", async () => {
-  const [token, end] = [Promise.withResolvers<string>(), new Gate()];
+  const [token, end] = [Promise.withResolvers<string>(), new Latch()];
   rota.agent("parent", { writs: true }, async (_task, { taskToken }) => {
     token.resolve(taskToken ?? "");
     await end.opened;
@@ -412,7 +412,7 @@ test("a call with the token of a task is made within that task, for its agent", 
 });
 
 test("a key beside the token of a task may do what both may", async () => {
-  const [token, end] = [Promise.withResolvers<string>(), new Gate()];
+  const [token, end] = [Promise.withResolvers<string>(), new Latch()];
   rota.agent("watched", { writs: true }, async (_task, { taskToken }) => {
     token.resolve(taskToken ?? "");
     await end.opened;

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { openTestServer } from "../../../test/support/http.ts";
 import { readMetrics } from "../../../test/support/prometheus.ts";
 import { away } from "../../../test/support/storages.ts";
-import { Gate, until } from "../../testing/signals.ts";
+import { Latch, until } from "../../testing/signals.ts";
 import { VERSION } from "../../version.ts";
 
 test.each(["", "/v1"])("%s/metrics is the text format of Prometheus", async (prefix) => {
@@ -19,8 +19,8 @@ test.each(["", "/v1"])("%s/metrics is the text format of Prometheus", async (pre
 
 test("counts tasks by agent and lane, from their submission to their end", async () => {
   const { ask, rota, clock } = await openTestServer({ options: { scheduler: { maxPerAgent: 1 } } });
-  const gate = new Gate();
-  rota.agent("slow", () => gate.opened);
+  const latch = new Latch();
+  rota.agent("slow", () => latch.opened);
   const submit = async (json: object) => (await ask("/tasks", { json })).body.taskId as string;
   const look = async () => readMetrics((await ask("/metrics")).body);
 
@@ -39,7 +39,7 @@ test("counts tasks by agent and lane, from their submission to their end", async
   expect(during.get("rota_lane_waiting_tasks")?.samples.get('{lane="main"}')).toBe(1);
 
   await clock.advance(3_000);
-  gate.open();
+  latch.open();
   await until(async () => (await look()).get("rota_tasks_completed_total")?.samples.get(slow) === 1);
   const run = (await look()).get("rota_task_run_seconds")?.samples;
   expect(run?.get('_bucket{agent="slow",lane="tasks",le="2.5"}')).toBe(0);
@@ -50,8 +50,8 @@ test("counts tasks by agent and lane, from their submission to their end", async
 
 test("counts what expired, was cancelled or retried", async () => {
   const { ask, rota, clock } = await openTestServer();
-  const gate = new Gate();
-  rota.agent("busy", { maxInflight: 1 }, () => gate.opened);
+  const latch = new Latch();
+  rota.agent("busy", { maxInflight: 1 }, () => latch.opened);
   rota.agent("failing", () => {
     throw new Error("no");
   });
@@ -70,7 +70,7 @@ test("counts what expired, was cancelled or retried", async () => {
     );
   expect(values("busy", "expired", "failed", "cancelled")).toEqual([1, 1, 1]);
   expect(values("failing", "retried", "failed", "started")).toEqual([1, 1, 2]);
-  gate.open();
+  latch.open();
 });
 
 test("names a hundred agents, those that came first, and adds up the rest", async () => {
@@ -92,7 +92,7 @@ test("names a hundred agents, those that came first, and adds up the rest", asyn
 
 test("while the storage is away, or hangs, what this process knows is still shown", async () => {
   let how: "well" | "away" | "hangs" = "well";
-  const asked = new Gate();
+  const asked = new Latch();
   const { ask, clock } = await openTestServer({
     start: false,
     meddler: {

@@ -9,7 +9,7 @@ import { gap } from "../../api/events.ts";
 import { notification } from "../../api/notifications.ts";
 import { openSqlite } from "../../storage/sqlite/connection/open.ts";
 import { ManualClock } from "../../testing/manual-clock.ts";
-import { Gate, until } from "../../testing/signals.ts";
+import { Latch, until } from "../../testing/signals.ts";
 
 const PATH = "/v1/notifications/stream";
 
@@ -216,8 +216,8 @@ test("gives a sign of life every 30 seconds", async () => {
 test("goes on while the node drains, reports how its runs end, and ends when it stops", async () => {
   const server = await openTestServer();
   const { url, rota, clock } = server;
-  const gate = new Gate();
-  rota.agent("slow", () => gate.opened);
+  const latch = new Latch();
+  rota.agent("slow", () => latch.opened);
   await schedule(server, { agent: "slow" });
   const stream = await opened(url);
   await clock.advance(60_000);
@@ -225,7 +225,7 @@ test("goes on while the node drains, reports how its runs end, and ends when it 
   const drained = rota.drain();
   await until(() => rota.state === "draining");
   const late = await opened(url);
-  gate.open();
+  latch.open();
   await drained;
   for (const each of [stream, late]) expect((await take(each, 1))[0]?.data.kind).toBe("run.completed");
   await rota.stop();

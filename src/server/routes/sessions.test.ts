@@ -6,7 +6,7 @@ import { event } from "../../api/events.ts";
 import { deletedSession, sentMessage, session, sessionPage, stoppedTasks } from "../../api/sessions.ts";
 import { task } from "../../api/tasks.ts";
 import { settle } from "../../testing/manual-clock.ts";
-import { Gate, until } from "../../testing/signals.ts";
+import { Latch, until } from "../../testing/signals.ts";
 import { listen } from "../listen.ts";
 
 const PATH = "/v1/sessions/user%3A42%2Fa";
@@ -16,15 +16,15 @@ const ACCEPT = { accept: "text/event-stream" };
 
 interface Chat extends TestServer {
   /** Lets the agent `slow` answer everything. */
-  readonly gate: Gate<unknown>;
+  readonly latch: Latch<unknown>;
   /** What it was told. */
   readonly messages: string[];
 }
 
-/** A server whose agent `slow` answers when the gate opens, and whose sessions have no debounce. */
+/** A server whose agent `slow` answers when the latch opens, and whose sessions have no debounce. */
 async function openChat(): Promise<Chat> {
   const server = await openTestServer({ options: { sessions: { debounceMs: 0 } } });
-  const gate = new Gate<unknown>();
+  const latch = new Latch<unknown>();
   const messages: string[] = [];
   server.rota.agent("slow", async ({ message = "" }, { signal, progress }) => {
     messages.push(message);
@@ -32,9 +32,9 @@ async function openChat(): Promise<Chat> {
     const stopped = new Promise((_, reject) => {
       signal.addEventListener("abort", () => reject(signal.reason));
     });
-    return Promise.race([gate.opened, stopped]);
+    return Promise.race([latch.opened, stopped]);
   });
-  return { ...server, gate, messages };
+  return { ...server, latch, messages };
 }
 
 const slowly = { message: "hello", agentId: "slow" };
@@ -118,10 +118,10 @@ describe("POST …/messages", () => {
 
 describe("a message that is waited for", () => {
   test("is answered 200 with the whole task once it has ended", async () => {
-    const { ask, gate, messages } = await openChat();
+    const { ask, latch, messages } = await openChat();
     const answer = ask(MESSAGES, { json: { ...slowly, wait: true } });
     await until(() => messages.length === 1);
-    gate.open("at last");
+    latch.open("at last");
     const { status, body } = await answer;
     expect(status).toBe(200);
     expect(task.parse(body)).toMatchObject({ state: "done", result: "at last", sessionKey: KEY });
@@ -161,7 +161,7 @@ describe("a message that is waited for", () => {
   });
 
   test("is answered when it ends while the node drains, and another one is refused then", async () => {
-    const { ask, gate, rota, messages } = await openChat();
+    const { ask, latch, rota, messages } = await openChat();
     const answer = ask(MESSAGES, { json: { ...slowly, wait: true } });
     await until(() => messages.length === 1);
     await settle();
@@ -170,20 +170,20 @@ describe("a message that is waited for", () => {
       status: 503,
       body: { code: "draining" },
     });
-    gate.open("at last");
+    latch.open("at last");
     expect(await answer).toMatchObject({ status: 200, body: { state: "done", result: "at last" } });
     await drained;
   });
 
   test("is answered 202 with what is known when the server closes first", async () => {
-    const { rota, log, messages, gate } = await openChat();
+    const { rota, log, messages, latch } = await openChat();
     const server = await listen({ rota, log, host: "127.0.0.1", port: 0 });
     const answer = askServer(server.url + MESSAGES, { json: { ...slowly, wait: true } });
     await until(() => messages.length === 1);
     await settle();
     await server.close();
     expect(await answer).toMatchObject({ status: 202, body: { state: "running", merged: false } });
-    gate.open(null);
+    latch.open(null);
   });
 
   test.each([
@@ -234,7 +234,7 @@ describe("a message that is waited for", () => {
 
 describe("a message whose events are asked for", () => {
   test("is streamed as it goes, from its acceptance to its end", async () => {
-    const { ask, url, gate, rota } = await openChat();
+    const { ask, url, latch, rota } = await openChat();
     const stream = await streamOf(url, slowly);
     expect(stream.status).toBe(200);
     expect(stream.headers.get("content-type")).toMatch(/^text\/event-stream/);
@@ -245,7 +245,7 @@ describe("a message whose events are asked for", () => {
     // What happens to others, even of the same session, is not told.
     await ask(MESSAGES, { json: { message: "other", agentId: "index" } });
     await ask("/tasks", { json: { message: "other" } });
-    gate.open("at last");
+    latch.open("at last");
     const frames = await stream.take(4);
     expect(frames.map((frame) => frame.event)).toEqual([
       "task.created",
@@ -293,7 +293,7 @@ describe("a message whose events are asked for", () => {
     [false, "running"],
     [true, "cancelled"],
   ])("whose reader goes away, with cancelOnDisconnect %j, is %s", async (cancelOnDisconnect, state) => {
-    const { url, rota, messages, gate } = await openChat();
+    const { url, rota, messages, latch } = await openChat();
     const stream = await streamOf(url, { ...slowly, cancelOnDisconnect });
     const { taskId } = (await stream.next())?.data ?? {};
     await until(() => messages.length === 1);
@@ -301,11 +301,11 @@ describe("a message whose events are asked for", () => {
     if (cancelOnDisconnect) await until(async () => (await rota.tasks.get(taskId)).state === state);
     await settle();
     expect(await rota.tasks.get(taskId)).toMatchObject({ state });
-    gate.open(null);
+    latch.open(null);
   });
 
   test("is not cancelled because the server closes", async () => {
-    const { rota, log, messages, gate } = await openChat();
+    const { rota, log, messages, latch } = await openChat();
     const server = await listen({ rota, log, host: "127.0.0.1", port: 0 });
     const stream = await streamOf(server.url, { ...slowly, cancelOnDisconnect: true });
     const { taskId } = (await stream.next())?.data ?? {};
@@ -313,7 +313,7 @@ describe("a message whose events are asked for", () => {
     await server.close();
     await settle();
     expect(await rota.tasks.get(taskId)).toMatchObject({ state: "running" });
-    gate.open(null);
+    latch.open(null);
   });
 });
 
@@ -346,9 +346,7 @@ test("changes of nothing make no session, and leave one that is there as it is",
   expect([status, body.code, body.error]).toEqual([
     400,
     "invalid_field",
-    expect.stringMatching(
-      /^there is no session "user:42\/a" yet: say what to set of it, any of `agentId`, `lane`, /,
-    ),
+    expect.stringMatching(/^there is no session "user:42\/a" yet: set at least one of `agentId`, `lane`, /),
   ]);
   expect((await ask("/v1/sessions")).body.count).toBe(0);
   const patched = await ask(PATH, { method: "PATCH", json: { cap: 3 } });

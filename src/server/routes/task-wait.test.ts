@@ -2,36 +2,36 @@ import { connect } from "node:net";
 import { expect, test, vi } from "vitest";
 import { openTestServer } from "../../../test/support/http.ts";
 import { settle } from "../../testing/manual-clock.ts";
-import { Gate, until } from "../../testing/signals.ts";
+import { Latch, until } from "../../testing/signals.ts";
 import { listen } from "../listen.ts";
 
-/** A server with one task that runs until the gate opens. */
+/** A server with one task that runs until the latch opens. */
 async function startBusy() {
   const made = await openTestServer();
-  const gate = new Gate<unknown>();
-  made.rota.agent("slow", () => gate.opened);
+  const latch = new Latch<unknown>();
+  made.rota.agent("slow", () => latch.opened);
   const { taskId } = (await made.ask("/tasks", { json: { agentId: "slow", payload: 1 } })).body;
   await until(async () => (await made.rota.tasks.get(taskId)).state === "running");
-  return { ...made, gate, taskId: taskId as string };
+  return { ...made, latch, taskId: taskId as string };
 }
 
 test.each(["", "/v1"])("%s/tasks/{id}?wait answers as soon as the task has ended", async (prefix) => {
-  const { ask, gate, taskId } = await startBusy();
+  const { ask, latch, taskId } = await startBusy();
   const answer = ask(`${prefix}/tasks/${taskId}?wait=60`);
   await settle();
-  gate.open("at last");
+  latch.open("at last");
   expect(await answer).toMatchObject({ status: 200, body: { taskId, state: "done", result: "at last" } });
   expect((await ask(`/tasks/${taskId}?wait=1`)).body.state).toBe("done");
 });
 
 test("answers with the task as it is once the time is over", async () => {
-  const { ask, clock, gate, taskId, served } = await startBusy();
+  const { ask, clock, latch, taskId, served } = await startBusy();
   const waited = vi.spyOn(served.tasks, "wait");
   const answer = ask(`/tasks/${taskId}?wait=5`);
   await until(() => waited.mock.calls.length === 1);
   await clock.advance(5_000);
   expect(await answer).toMatchObject({ status: 200, body: { taskId, state: "running" } });
-  gate.open(null);
+  latch.open(null);
 });
 
 test.each(["0", "61", "-1", "1.5", "x", "", "1e1", "5&wait=6"])(
@@ -53,7 +53,7 @@ test("answers at once for a task that is not there", async () => {
 });
 
 test("stops waiting when the caller disconnects", async () => {
-  const { url, gate, taskId, served, log } = await startBusy();
+  const { url, latch, taskId, served, log } = await startBusy();
   const waited = vi.spyOn(served.tasks, "wait");
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
@@ -62,11 +62,11 @@ test("stops waiting when the caller disconnects", async () => {
   socket.destroy();
   await until(() => waited.mock.calls[0]?.[1]?.signal?.aborted === true, "the wait to end");
   expect(log.messages()).toEqual([]);
-  gate.open(null);
+  latch.open(null);
 });
 
 test("waits on while the node drains, whether it began before or after, and learns how the task ends", async () => {
-  const { ask, gate, taskId, rota, served } = await startBusy();
+  const { ask, latch, taskId, rota, served } = await startBusy();
   const waited = vi.spyOn(served.tasks, "wait");
   const before = ask(`/tasks/${taskId}?wait=60`);
   await until(() => waited.mock.calls.length === 1);
@@ -74,7 +74,7 @@ test("waits on while the node drains, whether it began before or after, and lear
   const after = ask(`/tasks/${taskId}?wait=60`);
   await until(() => waited.mock.calls.length === 2);
   await settle();
-  gate.open("at last");
+  latch.open("at last");
   for (const answer of [before, after]) {
     expect(await answer).toMatchObject({ status: 200, body: { taskId, state: "done", result: "at last" } });
   }
@@ -82,24 +82,24 @@ test("waits on while the node drains, whether it began before or after, and lear
 });
 
 test("is over after its own time, also while the node drains", async () => {
-  const { ask, clock, gate, taskId, rota, served } = await startBusy();
+  const { ask, clock, latch, taskId, rota, served } = await startBusy();
   const waited = vi.spyOn(served.tasks, "wait");
   const drained = rota.drain();
   const answer = ask(`/tasks/${taskId}?wait=5`);
   await until(() => waited.mock.calls.length === 1);
   await clock.advance(5_000);
   expect(await answer).toMatchObject({ status: 200, body: { taskId, state: "running" } });
-  gate.open(null);
+  latch.open(null);
   await drained;
 });
 
 test("is answered, and does not hold up the server, when that closes", async () => {
-  const { gate, taskId, rota, log, served } = await startBusy();
+  const { latch, taskId, rota, log, served } = await startBusy();
   const waited = vi.spyOn(served.tasks, "wait");
   const server = await listen({ rota, log, host: "127.0.0.1", port: 0 });
   const answer = fetch(`${server.url}/tasks/${taskId}?wait=60`);
   await until(() => waited.mock.calls.length === 1);
   await server.close();
   expect(await (await answer).json()).toMatchObject({ taskId, state: "running" });
-  gate.open(null);
+  latch.open(null);
 });

@@ -4,7 +4,7 @@ import { openKeyedServer } from "../../../test/support/keyed-server.ts";
 import { batch as batchSchema, submittedBatch } from "../../api/batches.ts";
 import { scheduleDryRun } from "../../api/schedules.ts";
 import { cancelledTask, submittedTask, task, taskCounts, taskDryRun, taskPage } from "../../api/tasks.ts";
-import { Gate } from "../../testing/signals.ts";
+import { Latch } from "../../testing/signals.ts";
 
 const PREFIXES = ["", "/v1"];
 
@@ -32,8 +32,8 @@ test.each(PREFIXES)("%s/tasks takes a task, runs it and shows it", async (prefix
 
 test("every kind of task is shown as the schema says, waiting, running, done and failed", async () => {
   const { ask, rota } = await openTestServer();
-  const gate = new Gate();
-  rota.agent("slow", () => gate.opened);
+  const latch = new Latch();
+  rota.agent("slow", () => latch.opened);
   rota.agent("broken", () => {
     throw new Error("broken");
   });
@@ -58,7 +58,7 @@ test("every kind of task is shown as the schema says, waiting, running, done and
   await rota.tasks.wait(ids[4]);
   const { body } = await ask("/tasks");
   expect(taskPage.parse(body).count).toBe(6);
-  gate.open();
+  latch.open();
 });
 
 test("lists newest first, page by page, by every filter", async () => {
@@ -117,8 +117,8 @@ test.each(PREFIXES)("%s/tasks/{id} cancels by POST …/cancel and by DELETE, onc
 
 test("cancelling aborts what runs", async () => {
   const { ask, rota } = await openTestServer();
-  const aborted = new Gate<unknown>();
-  const started = new Gate();
+  const aborted = new Latch<unknown>();
+  const started = new Latch();
   rota.agent("slow", (_task, { signal }) => {
     signal.addEventListener("abort", () => aborted.open(signal.reason));
     started.open();

@@ -622,8 +622,8 @@ async function loseTwice(side: Side, { node, limit }: Extract<Command, { do: "lo
 
 /** Adds so many tenants that drivers may search them in another way. Once in a sequence is enough. */
 async function crowd(side: Side, lane: string) {
-  if (side.crowded) return undefined;
-  side.crowded = true;
+  if (side.hasManyTenants) return undefined;
+  side.hasManyTenants = true;
   const tasks = Array.from({ length: 40 }, (_, n) =>
     newTask({ id: `crowd-${n}`, tenant: `crowd-${n}`, agent: "a", lane }),
   );

@@ -44,7 +44,7 @@ export class Side {
   /** How many tasks runs have created. */
   made = 0;
   /** Whether there are many tenants. */
-  crowded = false;
+  hasManyTenants = false;
   /** How many batches were submitted. */
   batches = 0;
   /** The hashes of the tokens of all attempts that workers got. */

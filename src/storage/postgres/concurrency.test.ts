@@ -124,10 +124,10 @@ describe("nodes that share lanes between tenants", () => {
     expect(await first.counters.recountAll()).toEqual([]);
   });
 
-  test("hear of each other's tenants and keys", async () => {
+  test("get signals of each other's tenants and keys", async () => {
     const { nodes, first } = await openNodes(2);
     const second = (nodes[1] as Node).storage;
-    const heard = (kind: StorageSignal["kind"]) =>
+    const signalled = (kind: StorageSignal["kind"]) =>
       new Promise<void>((resolve) => second.subscribe((signal) => signal.kind === kind && resolve()));
     const limits = {
       maxQueued: null,
@@ -138,12 +138,12 @@ describe("nodes that share lanes between tenants", () => {
       maxAgents: null,
       maxStoredBytes: null,
     };
-    const tenants = heard("tenants");
+    const tenants = signalled("tenants");
     await first.tenants.create({ id: "t", name: "t", limits });
     await tenants;
     const key = { id: "k", tenant: "t", name: "k", role: "viewer", agent: null, hash: "h", expiresAt: null };
     await first.keys.create(key);
-    const keys = heard("keys");
+    const keys = signalled("keys");
     await first.keys.delete({ tenant: "t", id: "k" });
     await keys;
     expect(await second.keys.findByHash({ hash: "h" })).toBeNull();

@@ -188,7 +188,7 @@ describe("what a critical task touches that comes in", () => {
   });
 });
 
-test("an end stays on the page of its task, so that no index has to hear of it", async () => {
+test("an end stays on the page of its task, so that no index changes with it", async () => {
   const { first, admin } = await openNodes(1);
   await submit(first, tasksOf(10, 300));
   const pages = async () => {

@@ -61,7 +61,7 @@ describe("a database from before batches had rows", () => {
     expect(await batch("open")).toEqual({ id: "open", parallelism: null, createdAt: 3, completedAt: null });
   });
 
-  test("hands out what waited in its old order, also beside what comes in now", async () => {
+  test("claims what waited in its old order, also beside what comes in now", async () => {
     const { url } = await olderDatabase(5, ROWS);
     const storage = await open(url);
     await storage.nodes.register({ node: "new" });

@@ -3,7 +3,7 @@ import { DEFAULT_AGENT } from "../../../src/model/agent.ts";
 import type { Task } from "../../../src/model/task.ts";
 import type { Call, History } from "../history.ts";
 
-/** Ends of an attempt that its node hears of afterwards: until then its call goes on, though it changes nothing. */
+/** Ends of an attempt that its node learns afterwards: until then its call goes on, though it changes nothing. */
 const ENDED_FROM_OUTSIDE = ["cancelled", "preempted", "interrupted"];
 
 /**
@@ -108,6 +108,6 @@ function mayLinger(older: Call, newer: Call, task: Task, { strikes }: History): 
       ({ process, from, until }) =>
         process === older.process && from < newer.began && (until === null || older.began < until),
     );
-  // Its own node gave it up: then it hangs up first, but the program may hear of that a moment later.
+  // Its own node gave it up: then it hangs up first, but the program may notice that a little later.
   return attempt.outcome === "failed" && /^timed out|^deadline/.test(attempt.error ?? "");
 }

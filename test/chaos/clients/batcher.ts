@@ -2,7 +2,7 @@ import type { Marked } from "../history.ts";
 import { Client } from "./client.ts";
 import { KEYS } from "./submitter.ts";
 
-/** Hands in batches whose tasks depend on each other, and cancels one now and then. */
+/** Submits batches whose tasks depend on each other, and cancels one now and then. */
 export class Batcher extends Client {
   protected readonly pauseMs = 900;
 

@@ -101,7 +101,7 @@ export class Editor extends Client {
       this.ledger.edits.push({ deed: "ran", scheduleId, runId: answered.body.run_id });
   }
 
-  /** Until it is known to be gone; then hands in a task, so that the log shows what came after. */
+  /** Until it is known to be gone; then submits a task, so that the log shows what came after. */
   async #delete(kept: Kept): Promise<void> {
     this.#forget(kept);
     const answered = await this.insist(`/v1/schedules/${kept.id}`, undefined, "DELETE");

@@ -4,7 +4,7 @@ import { KEYS } from "./submitter.ts";
 
 const QUICK = { backoffMs: 20, backoffMultiplier: 2, maxBackoffMs: 300, jitter: 0.5 };
 
-/** Hands in batches whose tasks depend on each other, and cancels one now and then. */
+/** Submits batches whose tasks depend on each other, and cancels one now and then. */
 export class Batcher extends Client {
   protected step(): void {
     if (!this.chance.oneIn(3)) return;

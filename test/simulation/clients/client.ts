@@ -5,7 +5,7 @@ import type { Acknowledgement } from "../../chaos/history.ts";
 import type { Ledger } from "../../chaos/ledger.ts";
 import type { World } from "../world.ts";
 
-/** What a client that hears nothing waits for before it takes the answer for lost. */
+/** How long a client waits for a response before it takes it for lost. */
 const PATIENCE_MS = 5_000;
 const AWAY_PAUSE_MS = 300;
 

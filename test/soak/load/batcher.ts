@@ -1,6 +1,6 @@
 import { User } from "./user.ts";
 
-/** Hands in batches whose tasks wait for each other. */
+/** Submits batches whose tasks wait for each other. */
 export class Batcher extends User {
   protected readonly everyMs = 1_500;
 

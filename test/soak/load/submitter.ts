@@ -2,7 +2,7 @@ import type { SubmitInput } from "../../../src/model/input/submit-input.ts";
 import { WORKERS } from "../settings.ts";
 import { User } from "./user.ts";
 
-/** Hands in tasks of all kinds one by one, and takes some of them back. */
+/** Submits tasks of all kinds one by one, and takes some of them back. */
 export class Submitter extends User {
   protected readonly everyMs = 120;
   #made = 0;
@@ -27,8 +27,8 @@ export class Submitter extends User {
     switch (
       this.chance.weighted({
         plain: 12,
-        told: 4,
-        visitor: 3,
+        called: 4,
+        once: 3,
         later: 2,
         dependant: 2,
         slow: 1,
@@ -39,11 +39,11 @@ export class Submitter extends User {
     ) {
       case "plain":
         return { ...common, payload, metadata: { sentAt: Date.now() } };
-      case "told":
-        return { ...common, instruction: "tell me", callbackUrl: this.callbackUrl };
-      case "visitor":
+      case "called":
+        return { ...common, instruction: "call me back", callbackUrl: this.callbackUrl };
+      case "once":
         // Agents that are met once must leave nothing behind.
-        return { agentId: `visitor-${process.hrtime.bigint()}`, payload };
+        return { agentId: `once-${process.hrtime.bigint()}`, payload };
       case "later":
         return { ...common, payload, runAt: soon(2_000) };
       case "dependant":

@@ -535,7 +535,7 @@ class Worker:
                 failures += 1
                 if not self._stopping:
                     _log.warning("a claim failed, repeating it: %s", error)
-                # With the same id: the server may have handed out attempts whose answer was lost.
+                # With the same id: the server may have assigned attempts in a response that was lost.
                 self._pause(_backoff(failures, error))
                 continue
             failures = 0

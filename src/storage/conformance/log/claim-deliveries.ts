@@ -195,7 +195,7 @@ export function describeClaimDeliveries(harness: StorageHarness, open: OpenWorld
       expect(receiversOf(next.claimed).sort()).toEqual(["a/good", "a/new", "b/any"]);
     });
 
-    test("say when the next is due that may be handed out", async () => {
+    test("say when the next is due that may be claimed", async () => {
       const world = await open();
       const { clock } = world;
       expect(await claim(world)).toEqual({ claimed: [], nextAt: null });

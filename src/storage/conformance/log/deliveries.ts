@@ -130,7 +130,7 @@ export function describeDeliveries(open: OpenWorld): void {
       expect(only(await claim(world)).delivery.seq).toBe(delivery.seq);
     });
 
-    test("are handed out once, the longest due first, and again when their time to be held is over", async () => {
+    test("are claimed once, the longest due first, and again when their time to be held is over", async () => {
       const world = await open();
       const { deliveries } = world.storage;
       for (const id of ["a", "b", "c"]) {

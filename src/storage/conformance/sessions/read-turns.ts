@@ -6,7 +6,7 @@ import { customSpec, type OpenWorld, only, TENANT, type World } from "../world.t
 const SESSION = { key: "user:42", maxConcurrent: 1 };
 
 /** Submits a message to the session and claims it. */
-async function hear(world: World, message: string, task: Parameters<World["submit"]>[0] = {}) {
+async function receive(world: World, message: string, task: Parameters<World["submit"]>[0] = {}) {
   const spec = { ...customSpec(null), work: { kind: "message", message } } as const;
   await world.submit({ id: message, session: SESSION, spec, ...task });
   return only(await world.claim());
@@ -17,7 +17,7 @@ function answer(world: World, claimed: ClaimedTask, result: unknown) {
 }
 
 async function turn(world: World, message: string, result: unknown, task = {}): Promise<void> {
-  await answer(world, await hear(world, message, task), result);
+  await answer(world, await receive(world, message, task), result);
 }
 
 function readTurns(world: World, { token, task: { seq } }: ClaimedTask, limit = 20) {
@@ -39,7 +39,7 @@ export function describeReadTurns(open: OpenWorld): void {
       await turn(world, "one", { text: "1" });
       await turn(world, "two", null);
       await turn(world, "three", "3");
-      const now = await hear(world, "now");
+      const now = await receive(world, "now");
       const lengths = ["one", "two", "three"].map(async (id) => {
         const { spec, result } = await world.task(id);
         return JSON.stringify(spec).length + JSON.stringify(result).length;
@@ -65,19 +65,19 @@ export function describeReadTurns(open: OpenWorld): void {
       await turn(world, "elsewhere", 1, { session: { key: "user:43", maxConcurrent: 1 } });
       await turn(world, "no session", 1, { session: null });
       await turn(world, "other agent", 1, { agent: "other" });
-      expect(await idsOf(world, await hear(world, "now"))).toEqual(["mine"]);
+      expect(await idsOf(world, await receive(world, "now"))).toEqual(["mine"]);
     });
 
     test("are none that failed, were cancelled or have not ended", async () => {
       const world = await open();
       const wide = { session: { ...SESSION, maxConcurrent: 9 } };
       await turn(world, "done", 1, wide);
-      const failed = await hear(world, "failed", wide);
+      const failed = await receive(world, "failed", wide);
       await world.finish(failed, { to: "failed", error: "no" });
-      await hear(world, "running", wide);
+      await receive(world, "running", wide);
       await world.submit({ id: "gone", ...wide, runAt: world.clock.now() + 1_000 });
       await world.storage.tasks.cancel({ tenant: TENANT, ids: ["gone"], error: null });
-      expect(await idsOf(world, await hear(world, "now", wide))).toEqual(["done"]);
+      expect(await idsOf(world, await receive(world, "now", wide))).toEqual(["done"]);
     });
 
     test("went before the task, in the order of the session", async () => {
@@ -88,7 +88,7 @@ export function describeReadTurns(open: OpenWorld): void {
       world.clock.step(10);
       await world.storage.tasks.promoteDue({ limit: 9 });
       await answer(world, only(await world.claim()), 1);
-      const now = await hear(world, "now", wide);
+      const now = await receive(world, "now", wide);
       await turn(world, "after", 1, wide);
       expect(await idsOf(world, now)).toEqual(["one", "late"]);
     });
@@ -99,14 +99,14 @@ export function describeReadTurns(open: OpenWorld): void {
       await reset(world);
       await turn(world, "new", 1);
       await world.storage.sessions.stop({ tenant: TENANT, key: SESSION.key, scope: "all", limit: 10 });
-      const now = await hear(world, "now");
+      const now = await receive(world, "now");
       expect(await readTurns(world, now)).toMatchObject({ generation: 1, turns: [{ taskId: "new" }] });
     });
 
     test("are for the attempt that holds the task alone", async () => {
       const world = await open();
       await turn(world, "one", 1);
-      const now = await hear(world, "now");
+      const now = await receive(world, "now");
       await world.storage.sessions.update({
         tenant: TENANT,
         key: SESSION.key,
@@ -117,7 +117,7 @@ export function describeReadTurns(open: OpenWorld): void {
       expect(await readTurns(world, { ...now, token: now.token + 1 })).toBeNull();
       await reset(world);
       expect(await readTurns(world, now)).toBeNull();
-      expect(await readTurns(world, await hear(world, "free", { session: null }))).toBeNull();
+      expect(await readTurns(world, await receive(world, "free", { session: null }))).toBeNull();
     });
 
     test("are as many as fit into a mebibyte, and are looked for among so many tasks", async () => {
@@ -126,15 +126,15 @@ export function describeReadTurns(open: OpenWorld): void {
       await turn(world, "large", "x".repeat(600_000));
       await turn(world, "large, too", "é".repeat(300_000));
       await turn(world, "last", 1);
-      const now = await hear(world, "now");
+      const now = await receive(world, "now");
       expect(await idsOf(world, now)).toEqual(["large, too", "last"]);
       await answer(world, now, 1);
       const later = { session: SESSION, runAt: world.clock.now() + 60_000 };
       await world.submit(...Array.from({ length: TURNS_LOOKED_AT - 2 }, () => later));
-      const near = await hear(world, "near");
+      const near = await receive(world, "near");
       expect(await idsOf(world, near)).toEqual(["now"]);
       await world.finish(near, { to: "failed", error: "no" });
-      expect(await idsOf(world, await hear(world, "far"))).toEqual([]);
+      expect(await idsOf(world, await receive(world, "far"))).toEqual([]);
     });
   });
 
@@ -146,7 +146,7 @@ export function describeReadTurns(open: OpenWorld): void {
       world.clock.step(10_000);
       await world.storage.tasks.prune({ retentionMs: 1, rejectedMax: 0, limit: 100 });
       expect(await world.storage.tasks.get({ tenant: TENANT, id: "one" })).toBeNull();
-      const now = await hear(world, "now");
+      const now = await receive(world, "now");
       expect(await readTurns(world, now)).toMatchObject({ generation: 1 });
     });
   });

@@ -226,7 +226,7 @@ export function describeAdmission(open: OpenWorld): void {
       expect(inserted.map(({ rejection }) => rejection)).toEqual([null, { full: "global", queued: 41 }]);
     });
 
-    test("counts an agent's tasks over all lanes, also those taken in by the same call", async () => {
+    test("counts an agent's tasks over all lanes, also those submitted by the same call", async () => {
       const world = await open();
       const lanes = [{}, { lane: OTHER_LANE }, {}, { lane: OTHER_LANE }];
       const inserted = await submitWithin(world, { maxPerAgent: 2 }, ...lanes);

@@ -93,7 +93,7 @@ export function describeAloneTasks(open: OpenWorld): void {
       await lose(world, { lane });
     }
 
-    test("is handed out alone, and to no ordinary claim", async () => {
+    test("is claimed alone, and by no ordinary claim", async () => {
       const world = await open();
       await lostTwice(world, [{ id: "a" }, { id: "b" }]);
       await world.submit({ id: "c" });
@@ -136,7 +136,7 @@ export function describeAloneTasks(open: OpenWorld): void {
       expect(idsOf(await claimAlone(world))).toEqual(["t"]);
     });
 
-    test("is handed out in the lanes that are asked for, the agents in turn", async () => {
+    test("is claimed in the lanes that are asked for, the agents in turn", async () => {
       const world = await open();
       await lostTwice(world, [{ id: "a1" }, { id: "a2" }, { id: "b1", agent: "other" }]);
       await lostTwice(world, [{ id: "m", agent: "third" }], OTHER_LANE);

@@ -92,11 +92,11 @@ export function describeClaimFairness(open: OpenWorld): void {
       await submitMany(world, "c", 20, 0);
       await submitMany(world, "a", 3);
       const served = idsOf(await world.claim({ limit: 18 })).map((id) => id[0]);
-      const streak = "c".repeat(CONSECUTIVE_CRITICAL_MAX);
-      expect(served.join("")).toBe(`${streak}a${streak}acc`);
+      const critical = "c".repeat(CONSECUTIVE_CRITICAL_MAX);
+      expect(served.join("")).toBe(`${critical}a${critical}acc`);
     });
 
-    test("keeps the streak of critical tasks from one claim to the next", async () => {
+    test("keeps the number of consecutive critical tasks from one claim to the next", async () => {
       const world = await open();
       await submitMany(world, "c", 20, 0);
       await submitMany(world, "a", 3);

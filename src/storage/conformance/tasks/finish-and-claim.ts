@@ -5,7 +5,7 @@ export function describeFinishAndClaim(open: OpenWorld): void {
   describe("finishAndClaim", () => {
     const done = { to: "done", result: 1 } as const;
 
-    test("hands out no more in all than it may, the first lanes first", async () => {
+    test("claims no more in all than it may, the first lanes first", async () => {
       const { storage, submit } = await open();
       await submit({ id: "a" }, { id: "b" }, { id: "c", lane: OTHER_LANE }, { id: "d", lane: OTHER_LANE });
       const claims = [LANE, OTHER_LANE].map((lane) => ({ lane, limit: 10 }));
@@ -21,7 +21,7 @@ export function describeFinishAndClaim(open: OpenWorld): void {
       ]);
     });
 
-    test("hands out no more of a lane than asked for, even if it may hand out more in all", async () => {
+    test("claims no more of a lane than asked for, even if it may claim more in all", async () => {
       const { storage, submit } = await open();
       await submit({ id: "a" }, { id: "b" }, { id: "c" });
       const claims = [{ lane: LANE, limit: 1 }];
@@ -62,7 +62,7 @@ export function describeFinishAndClaim(open: OpenWorld): void {
       expect(await claim({ limit: 2 })).toEqual([]);
     });
 
-    test("hands out no more than asked for, and nothing when asked for nothing", async () => {
+    test("claims no more than asked for, and nothing when asked for nothing", async () => {
       const { storage, submit, claim } = await open();
       await submit({}, {}, {});
       expect(await claim({ limit: 0 })).toEqual([]);

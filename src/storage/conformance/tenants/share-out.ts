@@ -132,7 +132,7 @@ export function describeTenantFairness(open: OpenWorld): void {
       ).toBe(CONSECUTIVE_CRITICAL_MAX);
     });
 
-    test("each has a streak of its own", async () => {
+    test("each has consecutive critical tasks of its own", async () => {
       const world = await open();
       for (const tenant of ["a", "b"]) {
         await world.submit({ id: `${tenant}-normal`, tenant, agent: "patient" });

@@ -76,7 +76,7 @@ describe("an answer that is lost", () => {
     await lose("insert_tasks", insert);
     expect(await insert()).toHaveLength(3);
     await drain({ storage: direct, node: "node-0" }, [LANE], 3);
-    // Handed in once more after all is over, it is still the same.
+    // Submitted once more after all is over, it is still the same.
     await insert();
     const completed = (await allEvents(direct)).filter(({ type }) => type === "batch.completed");
     expect(completed).toHaveLength(1);

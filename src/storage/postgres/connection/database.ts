@@ -116,7 +116,7 @@ export class PostgresDatabase {
           // Signals that come meanwhile wait for it.
           query_timeout: this.#timeouts.readMs,
         } as pg.QueryConfig),
-      hear: (signal) => void this.#hear(signal),
+      onSignal: (signal) => void this.#onSignal(signal),
     });
   }
 
@@ -341,7 +341,7 @@ export class PostgresDatabase {
   }
 
   /** The database may have been replaced while the connection was lost, so event numbers are skipped first. */
-  async #hear(signal: StorageSignal): Promise<void> {
+  async #onSignal(signal: StorageSignal): Promise<void> {
     if (signal.kind === "reconnected") await this.#skipNumbers().catch(() => undefined);
     this.signalHere(signal);
   }

@@ -15,7 +15,7 @@ async function sendAll(signals: readonly StorageSignal[]): Promise<StorageSignal
       if (payload.length >= TOO_LONG) throw new Error("payload string too long");
       sent.push(...JSON.parse(payload).signals);
     },
-    hear: () => {},
+    onSignal: () => {},
   });
   for (const signal of signals) notifications.notifyOthers(signal);
   await notifications.sendLast();

@@ -33,7 +33,7 @@ export class Notifications {
   readonly #config: ClientConfig;
   readonly #self: string;
   readonly #send: (payload: string) => Promise<unknown>;
-  readonly #hear: (signal: StorageSignal) => void;
+  readonly #onSignal: (signal: StorageSignal) => void;
   readonly #stopping = new AbortController();
   readonly #outgoing = new Map<string, StorageSignal>();
   #sending = false;
@@ -49,12 +49,12 @@ export class Notifications {
     config: ClientConfig;
     self: string;
     send: (channel: string, payload: string) => Promise<unknown>;
-    hear: (signal: StorageSignal) => void;
+    onSignal: (signal: StorageSignal) => void;
   }) {
     this.#config = options.config;
     this.#self = options.self;
     this.#send = (payload) => options.send(CHANNEL, payload);
-    this.#hear = options.hear;
+    this.#onSignal = options.onSignal;
   }
 
   /** Resolves once it listens for the first time. It reconnects after every lost connection, until `stop`. */
@@ -129,7 +129,7 @@ export class Notifications {
       if (client === null) continue;
       // `stop` was called meanwhile. It has ended the previous connection, not this one.
       if (signal.aborted) await client.end().catch(() => undefined);
-      else this.#hear({ kind: "reconnected" });
+      else this.#onSignal({ kind: "reconnected" });
     }
   }
 
@@ -148,7 +148,7 @@ export class Notifications {
     const message = parse(payload);
     if (message === null || message.from === this.#self) return;
     this.othersAlive = true;
-    for (const signal of message.signals) this.#hear(signal);
+    for (const signal of message.signals) this.#onSignal(signal);
   }
 }
 

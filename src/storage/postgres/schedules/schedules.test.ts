@@ -300,7 +300,7 @@ describe("readers of notifications", () => {
 });
 
 describe("other nodes", () => {
-  /** What a node hears. */
+  /** The signals that a node gets. */
   function listen({ storage }: Node): StorageSignal["kind"][] {
     const heard: StorageSignal["kind"][] = [];
     storage.subscribe(({ kind }) => heard.push(kind));

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { settle } from "../../../testing/manual-clock.ts";
-import { Gate } from "../../../testing/signals.ts";
+import { Latch } from "../../../testing/signals.ts";
 import { SteppedClock } from "../../conformance/connection/clock.ts";
 import { LANE, NODE, newTask, ROOMY, TENANT } from "../../conformance/world.ts";
 import type { Storage } from "../../storage.ts";
@@ -54,7 +54,7 @@ const WAITING: Operations = {
 test("only the operations that need not wait for the disk return before it has what they wrote", async () => {
   const folder = mkdtempSync(join(tmpdir(), "rota-durability-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  const disk = new Gate();
+  const disk = new Latch();
   let isSlow = false;
   const storage = await openSqlite({
     path: join(folder, "rota.db"),

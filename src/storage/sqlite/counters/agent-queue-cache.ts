@@ -16,7 +16,7 @@ export class AgentQueueCache {
   /** By lane, then by tenant: all tenants of a lane or none. */
   readonly #tenants = new Map<string, Map<string, TenantQueue>>();
   /** Lanes with more than `TENANTS_MAX` tenants. */
-  readonly #crowded = new Set<string>();
+  readonly #manyTenants = new Set<string>();
   #lanes: Map<string, LaneRow> | null = null;
   #changed: AgentQueue[] = [];
   #changedTenants: TenantQueue[] = [];
@@ -38,7 +38,7 @@ export class AgentQueueCache {
     lane: string,
     read: (limit: number) => readonly TenantQueue[],
   ): ReadonlyMap<string, TenantQueue> | undefined {
-    if (this.#crowded.has(lane)) return undefined;
+    if (this.#manyTenants.has(lane)) return undefined;
     let tenants = this.#tenants.get(lane);
     if (tenants === undefined) {
       tenants = new Map(read(TENANTS_MAX + 1).map((tenantQueue) => [tenantQueue.tenant, tenantQueue]));
@@ -85,7 +85,7 @@ export class AgentQueueCache {
     this.#agentQueues.clear();
     this.#idsOfAgent.clear();
     this.#tenants.clear();
-    this.#crowded.clear();
+    this.#manyTenants.clear();
     this.#lanes = null;
     this.#changed = [];
     this.#changedTenants = [];
@@ -104,6 +104,6 @@ export class AgentQueueCache {
       return;
     }
     this.#tenants.delete(lane);
-    this.#crowded.add(lane);
+    this.#manyTenants.add(lane);
   }
 }

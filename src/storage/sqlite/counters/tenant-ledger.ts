@@ -18,12 +18,13 @@ export interface TenantQueue {
   supply: number;
   urgent_lines: number;
   last_served: number;
-  owed: number;
+  /** Column `owed`. */
+  preemptionCredit: number;
   ahead_streak: number;
 }
 
 export const TENANT_AGENT_QUEUE_COLUMNS =
-  "id, lane, tenant, max_queued, max_inflight, lane_max, disabled, waiting, exempt, inflight, supply, urgent_lines, last_served, owed, ahead_streak";
+  "id, lane, tenant, max_queued, max_inflight, lane_max, disabled, waiting, exempt, inflight, supply, urgent_lines, last_served, owed as preemptionCredit, ahead_streak";
 
 /** With more lanes than this, the database sums a tenant's counters over its lanes. */
 const LANES_SUMMED_MAX = 32;
@@ -249,7 +250,7 @@ export class TenantLedger {
         tenantQueue.supply,
         tenantQueue.urgent_lines,
         tenantQueue.last_served,
-        tenantQueue.owed,
+        tenantQueue.preemptionCredit,
         tenantQueue.ahead_streak,
         this.room(tenantQueue) > 0 ? 1 : 0,
         tenantQueue.id,
@@ -278,7 +279,7 @@ export class TenantLedger {
     return (
       tenantQueue.inflight === read.inflight &&
       tenantQueue.last_served === read.last_served &&
-      tenantQueue.owed === read.owed &&
+      tenantQueue.preemptionCredit === read.preemptionCredit &&
       this.room(tenantQueue) > 0 === this.room(read) > 0
     );
   }

@@ -108,13 +108,13 @@ function deleteEnded(tx: Transaction, seq: number, age: Age): number {
 const ANY_AGE: Age = { cutoff: Number.MAX_SAFE_INTEGER, latest: 0 };
 
 function pruneRejected(tx: Transaction, max: number, limit: number): number {
-  const crowded = tx
+  const overfull = tx
     .prepare<{ tenant: string; tasks: number }>(
       "select tenant, tasks from tally where state = 'rejected' and tasks > ?",
     )
     .all(max);
   let deleted = 0;
-  for (const { tenant, tasks } of crowded) {
+  for (const { tenant, tasks } of overfull) {
     const seqs = tx
       .prepare<{ seq: number }>(
         `select seq from task where tenant = ? and resting_state = 'rejected'

@@ -64,7 +64,7 @@ function preemptAll(tx: Transaction, limit: number): number[] {
     giveWay(tx, victim, entry);
     tokens.push(victim.token);
     const tenant = ledger.tenants.of(agentQueue);
-    tenant.owed += 1;
+    tenant.preemptionCredit += 1;
     if (lane.strategy === "fair-fifo") tenant.ahead_streak -= 1;
   }
   return tokens;

@@ -126,7 +126,7 @@ export function claimAloneTask(
   if (agentQueue === undefined) return [];
   const token = tx.db.nextEventSeq();
   const tenant = ledger.tenants.of(agentQueue);
-  tenant.owed = Math.max(tenant.owed - 1, 0);
+  tenant.preemptionCredit = Math.max(tenant.preemptionCredit - 1, 0);
   tenant.last_served = token;
   countStart(tx, agentQueue, token);
   return ledger
@@ -173,11 +173,11 @@ function chooseTasks(tx: Transaction, tenant: TenantQueue, tokens: readonly numb
     picks.push(...ahead);
     if (fair) tenant.ahead_streak += ahead.length;
     if (ahead.length > 0) continue;
-    // If nothing goes ahead, all remaining starts are fair; after a full streak, one start is.
+    // If nothing goes ahead, all remaining starts are fair; after the most consecutive critical tasks, one start is.
     picks.push(...chooseFairly(tx, tenant, aheadMax > 0 ? left : left.slice(0, 1)));
     tenant.ahead_streak = 0;
   }
-  tenant.owed = Math.max(tenant.owed - tokens.length, 0);
+  tenant.preemptionCredit = Math.max(tenant.preemptionCredit - tokens.length, 0);
   tenant.last_served = tokens.at(-1) ?? tenant.last_served;
   return picks;
 }

@@ -77,7 +77,7 @@ function preemptIn(tx: Transaction, lane: LaneRow, newCriticalTasks: readonly Cr
     tokens.push(victim.token);
     // The freed slot belongs to the tenant, for a critical task: one more of its starts may go ahead of fairness.
     const tenant = ledger.tenants.of(need.agentQueue);
-    tenant.owed += 1;
+    tenant.preemptionCredit += 1;
     if (lane.strategy === "fair-fifo") tenant.ahead_streak -= 1;
   }
   return tokens;

@@ -7,12 +7,12 @@ interface Sharer {
   readonly tenantQueue: TenantQueue;
   inflight: number;
   lastServed: number;
-  owed: number;
+  preemptionCredit: number;
   left: number;
 }
 
 /**
- * Which tenants get the next `slots` starts of a lane, one entry for each start. Tenants with pre-emption credit (`owed`) go
+ * Which tenants get the next `slots` starts of a lane, one entry for each start. Tenants with pre-emption credit go
  * first: their critical task pre-empted one of their own and has not started yet. Then the tenant with the fewest tasks in
  * flight; of several, the one served longest ago. `left`: how many of these slots each tenant may take; null: no limit. Changes
  * nothing.
@@ -44,7 +44,7 @@ export function shareOut(
     turns.push(next.tenantQueue);
     next.inflight += 1;
     next.lastServed = tx.db.lastEventSeq + turns.length;
-    next.owed = Math.max(next.owed - 1, 0);
+    next.preemptionCredit = Math.max(next.preemptionCredit - 1, 0);
     next.left -= 1;
   }
   return turns;
@@ -55,14 +55,14 @@ function toSharer(tenantQueue: TenantQueue, left: number): Sharer {
     tenantQueue,
     inflight: tenantQueue.inflight,
     lastServed: tenantQueue.last_served,
-    owed: tenantQueue.owed,
+    preemptionCredit: tenantQueue.preemptionCredit,
     left,
   };
 }
 
 function compare(a: Sharer, b: Sharer): number {
   return (
-    Number(a.owed === 0) - Number(b.owed === 0) ||
+    Number(a.preemptionCredit === 0) - Number(b.preemptionCredit === 0) ||
     a.inflight - b.inflight ||
     a.lastServed - b.lastServed ||
     a.tenantQueue.id - b.tenantQueue.id

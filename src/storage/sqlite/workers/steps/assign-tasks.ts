@@ -128,7 +128,7 @@ export class Assignments {
     const open = pollFor(chosen, best);
     if (open === undefined) throw new Error(`no poll can take a task of line ${agentQueue.id}`);
     const token = db.nextEventSeq();
-    tenant.owed = Math.max(tenant.owed - 1, 0);
+    tenant.preemptionCredit = Math.max(tenant.preemptionCredit - 1, 0);
     tenant.last_served = token;
     countStart(this.#tx, agentQueue, token);
     ledger.countTenantOf(agentQueue);
@@ -183,7 +183,7 @@ export class Assignments {
     const { tenants } = this.#tx.ledger;
     const [first] = [...new Set(agentQueues.map((agentQueue) => tenants.of(agentQueue)))].sort(
       (a, b) =>
-        Number(b.owed > 0) - Number(a.owed > 0) ||
+        Number(b.preemptionCredit > 0) - Number(a.preemptionCredit > 0) ||
         a.inflight - b.inflight ||
         a.last_served - b.last_served ||
         a.id - b.id,

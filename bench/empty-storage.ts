@@ -4,7 +4,7 @@ import type { Setting } from "./job.ts";
 import { createDatabase } from "./postgres/database.ts";
 
 /** An empty storage. */
-export interface Place {
+export interface EmptyStorage {
   /** The options of `createRota`. */
   readonly url: string;
   /** Writes back what earlier work left dirty, so that the next measurement does not pay for it. */
@@ -12,9 +12,9 @@ export interface Place {
   remove(): Promise<void>;
 }
 
-export type NewPlace = () => Promise<Place>;
+export type NewStorage = () => Promise<EmptyStorage>;
 
-export function sqlitePlaces({ folder }: Pick<Setting, "folder">): NewPlace {
+export function sqliteStorage({ folder }: Pick<Setting, "folder">): NewStorage {
   return async () => {
     const own = await mkdtemp(join(folder, "sqlite-"));
     return {
@@ -25,26 +25,26 @@ export function sqlitePlaces({ folder }: Pick<Setting, "folder">): NewPlace {
   };
 }
 
-export const memoryPlace: NewPlace = async () => ({
+export const memoryStorage: NewStorage = async () => ({
   url: "sqlite::memory:",
   settle: async () => {},
   remove: async () => {},
 });
 
-export function postgresPlaces({ postgresUrl }: Pick<Setting, "postgresUrl">): NewPlace {
+export function postgresStorage({ postgresUrl }: Pick<Setting, "postgresUrl">): NewStorage {
   if (postgresUrl === null) throw new Error("there is no PostgreSQL to measure");
   return () => createDatabase(postgresUrl);
 }
 
 /** Hands an empty storage to `measure` and removes it afterwards, even if `measure` fails. */
-export async function inPlace<Result>(
-  newPlace: NewPlace,
-  measure: (place: Place) => Promise<Result>,
+export async function withStorage<Result>(
+  newStorage: NewStorage,
+  measure: (target: EmptyStorage) => Promise<Result>,
 ): Promise<Result> {
-  const place = await newPlace();
+  const target = await newStorage();
   try {
-    return await measure(place);
+    return await measure(target);
   } finally {
-    await place.remove();
+    await target.remove();
   }
 }

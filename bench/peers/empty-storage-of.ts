@@ -1,17 +1,17 @@
+import { type NewStorage, postgresStorage, sqliteStorage } from "../empty-storage.ts";
 import type { Setting } from "../job.ts";
-import { type NewPlace, postgresPlaces, sqlitePlaces } from "../place.ts";
 import { connect } from "../postgres/database.ts";
 import type { StorageKind } from "./queue.ts";
 import { startRedis } from "./redis/redis-server.ts";
 
 /** Empty storages of a kind. */
-export function placesOf(storage: StorageKind, setting: Setting): NewPlace {
+export function emptyStorageOf(storage: StorageKind, setting: Setting): NewStorage {
   const { folder } = setting;
   switch (storage) {
     case "sqlite":
-      return sqlitePlaces(setting);
+      return sqliteStorage(setting);
     case "postgres":
-      return vacuumed(postgresPlaces(setting));
+      return vacuumed(postgresStorage(setting));
     case "redis everysec":
       return () => startRedis({ folder, appendfsync: "everysec" });
     case "redis always":
@@ -20,16 +20,16 @@ export function placesOf(storage: StorageKind, setting: Setting): NewPlace {
 }
 
 /** What the server would do to a table that has grown, a minute later and in the middle of another measurement. */
-function vacuumed(places: NewPlace): NewPlace {
+function vacuumed(newStorage: NewStorage): NewStorage {
   return async () => {
-    const place = await places();
+    const target = await newStorage();
     return {
-      ...place,
+      ...target,
       settle: async () => {
-        const client = await connect(place.url);
+        const client = await connect(target.url);
         await client.query("vacuum (analyze)");
         await client.end();
-        await place.settle();
+        await target.settle();
       },
     };
   };
