@@ -144,8 +144,6 @@ export class TenantRota implements LocalTenant {
       storage,
       table: parts.agents,
       catalogue,
-      lanes: parts.lanes,
-      laneCatalogue,
       guard: () => guard.value,
       box: parts.box,
       turns,
