@@ -43,9 +43,9 @@ export const schedulerStats = z
       strategy: z.enum(STRATEGIES),
       maxQueueSize: count,
       maxPerAgent: count,
-      maxInflight: count,
+      maxInflight: count.describe("Of the lane `tasks`, over all nodes; 0: no limit."),
       maxPerAgentFlight: count,
-      workerCount: count,
+      workerCount: count.describe("Of the lane `tasks`, in this process."),
       resultTTL: z.string().describe("Like `5m0s`."),
     }),
   })

@@ -25,7 +25,7 @@ export interface RotaClientOptions {
   readonly timeoutMs?: number;
   /** Logs handlers that throw and lost connections. Default: silent. A pino logger fits, and so does `console`. */
   readonly log?: Log | ConsoleLog;
-  /** Sends the requests. Default: the global `fetch`. */
+  /** Sends the requests. Default: the global `fetch`; a `RotaWorker` sends by `node:http`, except its stream of signals. */
   readonly fetch?: typeof fetch;
   /** Parses the JSON of responses and events. Default: `JSON.parse`. Another one can keep integers beyond 2^53 exact. */
   readonly parse?: (text: string) => unknown;

@@ -175,8 +175,8 @@ export class Engine {
     this.#started = true;
     // On an exclusive storage no other node can take over tasks, so there is no lease to renew.
     if (!this.#options.storage.capabilities.exclusive) heartbeat.start();
-    const others = [membership, dispatcher, rescuer, logs, workerDispatcher, ...this.#background()];
-    for (const service of others) service.start();
+    const others = [membership, dispatcher, rescuer, logs, workerDispatcher];
+    for (const service of [...others, ...this.#upkeep(), ...this.#watches()]) service.start();
   }
 
   /** From now on fires no schedules. Call it before a drain. */
@@ -191,8 +191,9 @@ export class Engine {
     await this.intake.flush();
     if (!this.#started) return;
     this.#started = false;
-    await Promise.all(this.#background().map((service) => service.stop()));
+    await stopAll(this.#upkeep());
     await this.#idle(graceMs);
+    await stopAll(this.#watches());
     this.#services.runner.interruptAll("interrupted by shutdown");
     await this.#services.dispatcher.stop();
     await this.#services.workerDispatcher.stop();
@@ -258,12 +259,20 @@ export class Engine {
     }
   }
 
-  #background(): Service[] {
-    const { releaser, pruner, recounter, rewinder, timekeeper, scheduleTicker, bulkWorker, rollupWriter } =
+  /** What a drain stops at once: it fires schedules, or can wait for the next start. */
+  #upkeep(): Service[] {
+    const { releaser, pruner, recounter, rewinder, scheduleTicker, bulkWorker, rollupWriter } =
       this.#services;
-    const { workerWatch } = this.#services;
-    const upkeep = [releaser, pruner, recounter, rewinder, bulkWorker, rollupWriter];
-    return [timekeeper, scheduleTicker, workerWatch, ...upkeep];
+    return [scheduleTicker, releaser, pruner, recounter, rewinder, bulkWorker, rollupWriter];
+  }
+
+  /**
+   * What goes on while a drain waits for running tasks, as there may be no other node: deadlines of waiting tasks pass, and workers
+   * give signs of life.
+   */
+  #watches(): Service[] {
+    const { timekeeper, workerWatch } = this.#services;
+    return [timekeeper, workerWatch];
   }
 
   #inserted(
@@ -430,4 +439,8 @@ export class Engine {
       );
     }
   }
+}
+
+async function stopAll(services: readonly Service[]): Promise<void> {
+  await Promise.all(services.map((service) => service.stop()));
 }

@@ -145,6 +145,7 @@ export class LocalRota implements Rota {
         config: () => this.#configHealth.state,
         runRetentionMs: () => parts.current.value.runRetentionMs,
         fires: () => this.#state === "running" && parts.current.value.scheduler.enabled,
+        hasLane: (lane) => parts.lanes.lanes.has(lane),
         signal,
         onProgress,
       }),

@@ -27,6 +27,7 @@ import { checkEventsOptions, checkNotificationsOptions } from "../model/input/ev
 import type { StatsSeriesQuery } from "../model/input/stats-series-input.ts";
 import { parseSeriesQuery } from "../model/input/stats-series-input.ts";
 import type { TaskDefaults } from "../model/input/task-input.ts";
+import { TASKS_LANE } from "../model/lane.ts";
 import type { Provenance } from "../model/provenance.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
 import { ALL_DELEGATES, type Scope } from "../model/scope.ts";
@@ -144,8 +145,6 @@ export class TenantRota implements LocalTenant {
       storage,
       table: parts.agents,
       catalogue,
-      lanes: parts.lanes,
-      laneCatalogue,
       guard: () => guard.value,
       box: parts.box,
       turns,
@@ -329,8 +328,9 @@ export class TenantRota implements LocalTenant {
 
   async stats(): Promise<SchedulerStats> {
     refuseAgent(this.#scope);
-    const { storage, engine, current } = this.#parts;
+    const { storage, engine, current, lanes } = this.#parts;
     const { scheduler, resultTTLSec } = current.value;
+    const tasksLane = lanes.lanes.get(TASKS_LANE);
     const depth = await storage.tasks.queueDepth({ tenant: this.tenant });
     return {
       queue: { totalQueued: depth.queued, totalInflight: depth.inflight, agentCounts: depth.agents },
@@ -339,9 +339,9 @@ export class TenantRota implements LocalTenant {
         strategy: scheduler.strategy,
         maxQueueSize: scheduler.maxQueueSize,
         maxPerAgent: scheduler.maxPerAgent,
-        maxInflight: scheduler.maxInflight,
+        maxInflight: tasksLane?.total ?? 0,
         maxPerAgentFlight: scheduler.maxPerAgentInflight,
-        workerCount: scheduler.workerCount,
+        workerCount: tasksLane?.concurrency ?? 0,
         resultTTL: goDuration(resultTTLSec(storage.capabilities)),
       },
     };

@@ -24,7 +24,7 @@ const COUNTERS: Readonly<Record<Counter, string>> = {
   started: "Attempts that this process started.",
   completed: "Tasks that are done.",
   failed: "Tasks that failed for good, expired ones and those of lost nodes included.",
-  cancelled: "Cancelled tasks, without those that were cancelled because a dependency was not done.",
+  cancelled: "Cancelled tasks, except those whose dependency was not done.",
   expired: "Tasks that passed their deadline before they started.",
   retried: "Attempts that failed or were lost and after which there will be another.",
   preempted: "Attempts that this process stopped so that a critical task could start; the tasks run again.",

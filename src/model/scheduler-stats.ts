@@ -16,8 +16,10 @@ export interface SchedulerStats {
     readonly strategy: Strategy;
     readonly maxQueueSize: number;
     readonly maxPerAgent: number;
+    /** Of the lane `tasks`, over all nodes; 0: no limit. */
     readonly maxInflight: number;
     readonly maxPerAgentFlight: number;
+    /** Of the lane `tasks`, in this process. */
     readonly workerCount: number;
     /** Like `5m0s`. */
     readonly resultTTL: string;

@@ -34,6 +34,8 @@ import type { UnreadBytesOptions } from "./unread-bytes.ts";
 
 /** More than all streams and waits together. Each connection takes memory, even an idle one. */
 const CONNECTIONS_MAX = 20_000;
+/** How long a connection without a byte may stay open once the server closes: a request on its way arrives meanwhile. */
+const SILENT_MS = 100;
 /** The system asks the other end of a silent connection for a sign of life after this. */
 const KEEP_ALIVE_MS = 15_000;
 
@@ -180,8 +182,9 @@ export function createServer(options: ServerOptions): FastifyInstance {
 }
 
 /**
- * Returns a function that closes the connections that have not sent a byte. To Node they are not idle, because it times them
- * like a request that arrives slowly. Clients open such connections ahead of their next requests.
+ * Returns a function that closes, `SILENT_MS` later, the connections that have not sent a byte by then. To Node they are not idle,
+ * because it times them like a request that arrives slowly. Clients open such connections ahead of their next requests. One whose
+ * first request is on its way looks the same at first: to close it at once would reset that request.
  */
 function silentConnections(server: Server): () => void {
   const connections = new Set<Socket>();
@@ -190,7 +193,10 @@ function silentConnections(server: Server): () => void {
     socket.once("close", () => connections.delete(socket));
   });
   return () => {
-    for (const socket of connections) if (socket.bytesRead === 0) socket.destroy();
+    const timer = setTimeout(() => {
+      for (const socket of connections) if (socket.bytesRead === 0) socket.destroy();
+    }, SILENT_MS);
+    server.once("close", () => clearTimeout(timer));
   };
 }
 

@@ -158,3 +158,15 @@ test("a server that closes waits for a request that arrives, and not for a conne
   expect(await answer).toMatch(/^HTTP\/1.1 400 /);
   await closed;
 });
+
+test("a server that closes responds to a first request that was on its way", async () => {
+  const { app, port, connections } = await openImpatient({ patience: { requestMs: 600_000, unreadMs: 200 } });
+  const { promise: open, resolve: onOpen } = Promise.withResolvers<Socket>();
+  const answer = talk(port, onOpen);
+  await until(async () => (await connections()) === 1, "the connection");
+  const closed = app.close();
+  await until(async () => !app.server.listening, "the server to stop listening");
+  (await open).write("GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+  expect(await answer).toMatch(/^HTTP\/1.1 200 /);
+  await closed;
+});

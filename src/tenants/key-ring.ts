@@ -24,7 +24,10 @@ export interface KeyRingOptions {
   readonly uses: KeyUses;
 }
 
-/** Finds the caller of a key, and reads each key from the storage at most once a second, from an exclusive one after changes. */
+/**
+ * Finds the caller of a key. It reads each key from the storage at most once a second, and from an exclusive storage only after a
+ * change.
+ */
 export class KeyRing {
   readonly #options: KeyRingOptions;
   /** Lookups by hash. Every signal about keys or tenants replaces the map. */

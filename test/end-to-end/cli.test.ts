@@ -436,7 +436,7 @@ describe("rota lanes", () => {
   });
 
   test("say what is wrong", async () => {
-    const { rota } = await withServer();
+    const { rota } = await withServer({ environment: { ROTA_SCHEDULER_WORKER_COUNT: "2" } });
     expect(await rota(["lanes", "clear", "nowhere"])).toEqual({
       code: 3,
       stdout: "",

@@ -156,6 +156,7 @@ export function describeStatus(open: Open): void {
         ["rollups", true, []],
         ["audit", true, []],
         ["workers", true, []],
+        ["lanes", true, []],
         ["config", true, []],
       ]);
       expect(report.ok).toBe(true);
@@ -163,7 +164,7 @@ export function describeStatus(open: Open): void {
       rota.configFault(new Error("no such option"));
       expect(await api.doctor()).toMatchObject({
         ok: false,
-        checks: { 7: { name: "config", ok: false, findings: ["no such option"] } },
+        checks: { 8: { name: "config", ok: false, findings: ["no such option"] } },
       });
     });
 

@@ -2,6 +2,7 @@ import { pause } from "../../clock/pause.ts";
 import type { FinishAnswers, FinishInput } from "../../interface/workers.ts";
 import type { Clock } from "../../model/clock.ts";
 import type { Log } from "../../model/log.ts";
+import { utf8Length } from "../../model/text/utf8-length.ts";
 import { jsonText } from "./held-attempt.ts";
 import { Backoff, type WorkerCalls } from "./worker-calls.ts";
 
@@ -159,5 +160,5 @@ const TOO_LARGE = `it is larger than ${BODY_BYTES_MAX} bytes with what belongs t
 function isTooLarge(body: { readonly attempts: readonly AttemptEnd[] }): boolean {
   const text = jsonText(body) ?? "";
   // A character has at most three bytes.
-  return text.length * 3 > BODY_BYTES_MAX && new TextEncoder().encode(text).length > BODY_BYTES_MAX;
+  return text.length * 3 > BODY_BYTES_MAX && utf8Length(text) > BODY_BYTES_MAX;
 }

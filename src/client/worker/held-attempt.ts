@@ -15,6 +15,7 @@ import type { Log } from "../../model/log.ts";
 import type { TakenMessage } from "../../model/session.ts";
 import type { Task } from "../../model/task.ts";
 import type { TaskLogLevel } from "../../model/task-log.ts";
+import { utf8Length } from "../../model/text/utf8-length.ts";
 
 /** How many log lines wait for the next heartbeat, and how long one may be. Older lines are dropped. */
 const LINES_MAX = 1_000;
@@ -115,7 +116,7 @@ export class HeldAttempt implements ExecutorContext {
   readonly progress = (data: unknown): void => {
     if (this.over) return;
     const text = jsonText(data);
-    if (text === undefined || new TextEncoder().encode(text).length > PROGRESS_BYTES_MAX) {
+    if (text === undefined || utf8Length(text) > PROGRESS_BYTES_MAX) {
       this.log.warn(
         {},
         `progress must be JSON of at most ${PROGRESS_BYTES_MAX} bytes; this report is dropped`,

@@ -70,6 +70,24 @@ describe("a task that waits beyond its deadline", () => {
     expect(engine.metrics.of("default").snapshot()).toMatchObject({ tasksFailed: 1, tasksExpired: 1 });
   });
 
+  test("fails at that moment while its node drains, which starts nothing", async () => {
+    const { engine, clock, task, states } = await makeEngine({ executor: () => new Promise(() => {}) });
+    await engine.start();
+    await engine.intake.addMany(manyTasks(4));
+    await engine.intake.add(newTask({ id: "late", deadline: clock.now() + 2_000 }));
+    await engine.intake.add(newTask({ id: "due", runAt: clock.now() + 1_000 }));
+    await settle();
+    const drained = engine.drain(10_000);
+    await clock.advance(1_999);
+    expect((await task("late")).state).toBe("queued");
+    await clock.advance(1);
+    expect(await task("late")).toMatchObject({ state: "failed", error: "deadline exceeded while queued" });
+    expect(await states()).toEqual({ running: 4, failed: 1, queued: 1 });
+    await clock.advance(8_000);
+    await drained;
+    expect((await task("due")).startedAt).toBeNull();
+  });
+
   test("is counted for its tenant", async () => {
     const { engine, clock } = await makeEngine({ executor: () => new Promise(() => {}) });
     await engine.start();

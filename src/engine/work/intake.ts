@@ -17,10 +17,10 @@ import type { ClaimWithInsert } from "./dispatcher.ts";
 
 /** Tasks written in one transaction. The rest of a batch may come on top. */
 const INSERT_MAX = 500;
-/** How many bytes of large inputs a transaction takes, unless it is one task or one batch. */
-const INSERT_BYTES_MAX = 262_144;
-/** Sending, storing and flushing a larger input takes some milliseconds: tasks of other tenants do not wait for it. */
-const LARGE_BYTES = 65_536;
+/** How long the large inputs of a transaction are together, in UTF-16 units of JSON, unless it is one task or one batch. */
+const INSERT_LENGTH_MAX = 262_144;
+/** Sending, storing and flushing a longer input takes some milliseconds: small tasks of other tenants do not wait for it. */
+const LARGE_LENGTH = 65_536;
 /** Turns of the event loop to wait for more tasks. A larger group costs less per task, but callers should not wait long. */
 const GATHER_TURNS_MAX = 4;
 /** Tasks that may wait to be written. More pile up only if the storage is slower than the callers for long. */
@@ -69,7 +69,7 @@ interface Queue {
 /**
  * Inserts tasks in groups. Tasks submitted in one turn of the event loop share a transaction, and so do tasks submitted
  * while another group is written. A single task waits for one turn only. Tasks of a tenant are written in order. Large ones have
- * groups of their own, which tasks of other tenants do not wait for.
+ * groups of their own, which small tasks of other tenants do not wait for.
  */
 export class Intake {
   readonly #options: IntakeOptions;
@@ -140,11 +140,11 @@ export class Intake {
     );
   }
 
-  /** The queue of tasks of one tenant. They do not overtake others of their tenant. */
+  /** The queue of tasks of one tenant. Small ones go behind large ones of their tenant, which they must not overtake. */
   #queueOf(tasks: readonly NewTask[]): Queue {
     for (const task of tasks) {
-      const follows = this.#inLarge.size > 0 && this.#inLarge.has(task.tenant);
-      if (follows || largeBytes(task) > 0) return this.#large;
+      const isBehindLarge = this.#inLarge.size > 0 && this.#inLarge.has(task.tenant);
+      if (isBehindLarge || largeLength(task) > 0) return this.#large;
     }
     return this.#small;
   }
@@ -172,11 +172,11 @@ export class Intake {
     const queue = this.#large;
     while (queue.buffer.length > 0) {
       await this.#gather(queue);
-      const group = takeGroup(queue, countWithin(queue.buffer));
-      // Small tasks that were added before.
+      const group = takeGroup(queue, sizeOfNextGroup(queue.buffer));
+      // Small tasks of the same tenants that were added before must stay ahead.
       await this.#small.last.catch(() => {});
       await this.#insert(group);
-      for (const { task } of group) leave(this.#inLarge, task.tenant);
+      for (const { task } of group) countDown(this.#inLarge, task.tenant);
     }
     queue.writing = null;
   }
@@ -252,18 +252,18 @@ export class Intake {
 }
 
 /** The length of its input, if that is large. Inputs of this size have been serialized when they were checked. */
-function largeBytes({ spec }: NewTask): number {
+function largeLength({ spec }: NewTask): number {
   const length = knownText(spec)?.length ?? 0;
-  return length >= LARGE_BYTES ? length : 0;
+  return length >= LARGE_LENGTH ? length : 0;
 }
 
-/** How many of the first tasks are written together. */
-function countWithin(pending: readonly Pending[]): number {
-  let bytes = 0;
+/** How many of the first tasks are written together: fewer if they are long, because other writes wait for the transaction. */
+function sizeOfNextGroup(pending: readonly Pending[]): number {
+  let length = 0;
   const most = Math.min(pending.length, INSERT_MAX);
   for (let index = 0; index < most; index += 1) {
-    bytes += largeBytes((pending[index] as Pending).task);
-    if (bytes > INSERT_BYTES_MAX) return Math.max(index, 1);
+    length += largeLength((pending[index] as Pending).task);
+    if (length > INSERT_LENGTH_MAX) return Math.max(index, 1);
   }
   return most;
 }
@@ -275,7 +275,7 @@ function takeGroup(queue: Queue, count: number): readonly Pending[] {
   return group;
 }
 
-function leave(tenants: Map<string, number>, tenant: string): void {
+function countDown(tenants: Map<string, number>, tenant: string): void {
   const left = (tenants.get(tenant) ?? 1) - 1;
   if (left === 0) tenants.delete(tenant);
   else tenants.set(tenant, left);

@@ -9,7 +9,10 @@ import { jsonWeight } from "../../model/text/json-weight.ts";
 export const RESULT_BYTES_MAX = 1_048_576;
 
 export type Checked =
-  /** `bytes`: about what it takes in memory. `text`: its JSON, if the value is a large text, which `jsonText` cannot cache. */
+  /**
+   * `bytes`: about how many the value takes in memory. `text`: the JSON of a value that is a large text; `jsonText` caches that of
+   * objects only.
+   */
   | { readonly ok: true; readonly value: unknown; readonly bytes: number; readonly text?: string }
   | { readonly ok: false; readonly error: string };
 

@@ -24,6 +24,6 @@ test("hashes with a later time follow those with an earlier one", () => {
 });
 
 test("any text may stand for a token", () => {
-  for (const text of ["", "att_", "x".repeat(56), "é".repeat(56)])
-    expect(hashOfToken(text)).toMatch(/.{43}$/);
+  for (const text of ["", "att_", "x".repeat(56), "é".repeat(56), "\0".repeat(56), `att_${"\0".repeat(52)}`])
+    expect(hashOfToken(text)).toMatch(/^[0-9a-z]{0,9}[\w-]{43}$/);
 });

@@ -7,6 +7,7 @@ const NONCE_LENGTH = 22;
 const HASH_LENGTH = 43;
 /** Of a time in milliseconds, in base 36: enough for 3,000 years. */
 const TIME_DIGITS = 9;
+const TIME = /^[0-9a-z]{9}$/;
 
 /**
  * Tokens of attempts that a claim may get. A token is a hash of a random nonce and the id of the claim: a worker that repeats
@@ -29,10 +30,11 @@ export function tokenOf(nonce: string, claimId: string): string {
   return PREFIX + nonce.slice(0, -NONCE_LENGTH) + hash("sha256", `${nonce} ${claimId}`, "base64url");
 }
 
+/** Of any text: callers may send what is no token. */
 export function hashOfToken(token: string): string {
-  const isTimed = token.length === PREFIX.length + TIME_DIGITS + HASH_LENGTH;
-  const time = isTimed ? token.slice(PREFIX.length, PREFIX.length + TIME_DIGITS) : "";
-  return time + hash("sha256", token, "base64url");
+  const hasLength = token.length === PREFIX.length + TIME_DIGITS + HASH_LENGTH;
+  const start = hasLength ? token.slice(PREFIX.length, PREFIX.length + TIME_DIGITS) : "";
+  return (TIME.test(start) ? start : "") + hash("sha256", token, "base64url");
 }
 
 export function hashOfClaim(claimId: string): string {

@@ -180,7 +180,7 @@ export class WorkerAttempts {
     );
   }
 
-  /** A task can make way from when its worker names it: a critical one may wait for that already. */
+  /** A task can be pre-empted once its worker has named it. A critical task may wait for that already. */
   #expectCritical(held: readonly { readonly attempt: WorkerAttempt }[]): void {
     for (const { attempt } of held) {
       const record = this.#records.get(attempt.token);
@@ -214,10 +214,11 @@ export class WorkerAttempts {
   ): Promise<{ readonly answers: Promise<FinishAnswer[]> }> {
     const found = await this.#findAll(worker, finishes, { ends: true });
     const answers = new Map<string, Promise<FinishAnswer>>();
-    const open = new Set<AttemptFinish>();
+    // Complete from the start: the first end may be pending before the next one is looked at.
+    const open = new Set(finishes.map(({ attemptToken }) => attemptToken));
     const arePending = Promise.withResolvers<void>();
-    const isPending = (finish: AttemptFinish) => {
-      open.delete(finish);
+    const markPending = (attemptToken: string) => {
+      open.delete(attemptToken);
       if (open.size === 0) arePending.resolve();
     };
     const all = finishes.map((finish) => {
@@ -225,13 +226,9 @@ export class WorkerAttempts {
       const earlier = answers.get(attemptToken);
       // Of several ends of one attempt in a request the first counts.
       if (earlier !== undefined) return earlier.then(asRepeated);
-      open.add(finish);
-      const answer = this.#finishOne(finish, found.get(attemptToken), () => isPending(finish));
-      if (open.has(finish))
-        answer.then(
-          () => isPending(finish),
-          () => isPending(finish),
-        );
+      const mark = () => markPending(attemptToken);
+      const answer = this.#finishOne(finish, found.get(attemptToken), mark);
+      if (open.has(attemptToken)) answer.then(mark, mark);
       answers.set(attemptToken, answer);
       return answer;
     });

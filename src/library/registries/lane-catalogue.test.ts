@@ -115,6 +115,55 @@ describe("a lane that is configured on one node", () => {
   });
 });
 
+describe("the lane `tasks`", () => {
+  test("can be changed as any other while the configuration does not describe it", async () => {
+    const { open, storage } = await shared();
+    const held = new Held();
+    const first = await open({ options: { executors: { message: held.executor } } });
+    await first.rota.start();
+    expect(await laneOf(first.rota, "tasks")).toMatchObject({ concurrency: 4, total: 20 });
+    await first.rota.lanes.put("tasks", { concurrency: 2, total: 30 });
+    await first.rota.tasks.submitMany(Array(9).fill({ lane: "tasks", message: "x" }));
+    expect(await held.startedAfterAWhile()).toBe(2);
+    await first.rota.lanes.put("tasks", { concurrency: 5 });
+    expect(await held.startedAfterAWhile()).toBe(5);
+    expect((await first.rota.stats()).config).toMatchObject({ workerCount: 5, maxInflight: 0 });
+    const stored = async () => (await storage.lanes.list()).find(({ name }) => name === "tasks");
+    expect(await stored()).toMatchObject({ total: null, perAgent: 10 });
+    const next = await open();
+    expect(await laneOf(next.rota, "tasks")).toMatchObject({ concurrency: 5, total: null });
+  });
+
+  test.each(["workerCount", "maxInflight", "maxPerAgentInflight"])(
+    "is described by `scheduler.%s`, which a program or a file may set",
+    async (name) => {
+      const { open } = await shared();
+      await (await open()).rota.lanes.put("tasks", { concurrency: 9, total: 9 });
+      const { rota } = await open({ options: { scheduler: { [name]: 7 } } });
+      expect(await laneOf(rota, "tasks")).toMatchObject({
+        concurrency: name === "workerCount" ? 7 : 4,
+        total: name === "maxInflight" ? 7 : 20,
+      });
+      await expect(rota.lanes.put("tasks", { concurrency: 1 })).rejects.toMatchObject({
+        code: "conflict",
+        message: expect.stringContaining("remove these options"),
+      });
+    },
+  );
+
+  test("is described by a configuration that is reloaded, but not by what takes effect at a start", async () => {
+    const { rota } = await openTestRota({ options: { scheduler: { maxPerAgent: 50 } } });
+    await rota.lanes.put("tasks", { concurrency: 9, total: 30 });
+    await rota.reload({ scheduler: { workerCount: 8, agingSec: 5 } });
+    expect(await laneOf(rota, "tasks")).toMatchObject({ concurrency: 9, total: 30 });
+    await rota.reload({ scheduler: { maxInflight: 7 } });
+    expect(await laneOf(rota, "tasks")).toMatchObject({ concurrency: 4, total: 7 });
+    await rota.reload({ scheduler: {} });
+    expect(await laneOf(rota, "tasks")).toMatchObject({ concurrency: 4, total: 7 });
+    await expect(rota.lanes.put("tasks", { concurrency: 1 })).rejects.toMatchObject({ code: "conflict" });
+  });
+});
+
 describe("what is stored of lanes", () => {
   test("holds after a restart, and the configuration over it", async () => {
     const { open } = await shared();

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { RotaError } from "../../model/errors.ts";
-import { isLaneName } from "../../model/lane.ts";
+import { isLaneName, TASKS_LANE } from "../../model/lane.ts";
 import { Service, type ServiceOptions } from "../../services/service.ts";
 import type { LaneSetting, Storage } from "../../storage/storage.ts";
 import type { OneAtATime } from "../one-at-a-time.ts";
@@ -106,10 +106,10 @@ export class LaneCatalogue extends Service<LaneCatalogueOptions> {
 
 function configured(name: string): RotaError {
   const where =
-    name === "tasks"
-      ? "described by `scheduler.workerCount`, `scheduler.maxInflight` and `scheduler.maxPerAgentInflight` of the configuration"
-      : "set by the configuration";
-  return new RotaError("conflict", `the lane "${name}" is ${where}: change it there`);
+    name === TASKS_LANE
+      ? "described by `scheduler.workerCount`, `scheduler.maxInflight` and `scheduler.maxPerAgentInflight` of the configuration: change it there, or remove these options and start Rota again"
+      : "set by the configuration: change it there";
+  return new RotaError("conflict", `the lane "${name}" is ${where}`);
 }
 
 function full(): RotaError {

@@ -39,14 +39,15 @@ export class LaneTable {
   under(settings: Settings, stored = this.#stored): Map<string, Lane> {
     const lanes = new Map(settings.lanes.map((lane) => [lane.name, lane]));
     for (const [name, setting] of stored) {
-      if (!isSaid(name, settings)) lanes.set(name, toLane(setting, settings.options));
+      const perAgent = lanes.get(name)?.perAgent ?? null;
+      if (!isSaid(name, settings)) lanes.set(name, { ...toLane(setting, settings.options), perAgent });
     }
     return lanes;
   }
 }
 
-function isSaid(name: string, { options }: Settings): boolean {
-  return name === TASKS_LANE || Object.hasOwn(options.lanes, name);
+function isSaid(name: string, { options, describesTasksLane }: Settings): boolean {
+  return name === TASKS_LANE ? describesTasksLane : Object.hasOwn(options.lanes, name);
 }
 
 function bySettingName(settings: readonly LaneSetting[]): Map<string, LaneSetting> {

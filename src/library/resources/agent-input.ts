@@ -4,16 +4,8 @@ import type { ExecutorConfig } from "../../executors/executor.ts";
 import type { AgentOptions } from "../../interface/options.ts";
 import type { Clock } from "../../model/clock.ts";
 import type { RotaError } from "../../model/errors.ts";
-import {
-  codeList,
-  type Fields,
-  invalidField,
-  isObject,
-  preview,
-  quoted,
-} from "../../model/input/field-checks.ts";
+import { type Fields, invalidField, isObject, preview, quoted } from "../../model/input/field-checks.ts";
 import { JSON_DEPTH_MAX } from "../../model/input/task-input.ts";
-import { nearestName } from "../../model/text/nearest-name.ts";
 import type { TargetGuard } from "../../outbound/target-guard.ts";
 import { readAgent } from "../registries/agent.ts";
 
@@ -23,8 +15,6 @@ const DEFINITION_BYTES_MAX = 65_536;
 const FIELDS_MAX = Math.floor(DEFINITION_BYTES_MAX / 6);
 
 export interface AgentInputParams {
-  /** The names of all lanes. */
-  readonly lanes: readonly string[];
   readonly guard: TargetGuard;
   readonly clock: Clock;
 }
@@ -42,17 +32,16 @@ export function asFields(given: unknown): Fields {
 export async function agentDefinition(
   before: AgentOptions,
   given: Fields,
-  { lanes, guard, clock }: AgentInputParams,
+  { guard, clock }: AgentInputParams,
 ): Promise<Record<string, unknown>> {
   const said = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
   const kept = Object.entries({ ...before, ...said }).filter(([, value]) => value !== null);
   const definition = Object.fromEntries(kept);
   refuseWhatIsNone(said["executor"]);
   const faults: RotaError[] = [];
-  const { lane } = readAgent(definition, { clock, guard, prefix: "", faults });
+  readAgent(definition, { clock, guard, prefix: "", faults });
   const [fault] = faults;
   if (fault !== undefined) throw fault;
-  if (lane !== undefined && said["lane"] !== undefined) checkLane(lane, lanes);
   await checkTargets(said["executor"] as ExecutorConfig | null | undefined, guard);
   return asJson(definition);
 }
@@ -83,13 +72,6 @@ function maskIn(value: unknown, path: string, depth = 0): string | undefined {
     if (mask !== undefined) return mask;
   }
   return undefined;
-}
-
-function checkLane(lane: string, lanes: readonly string[]): void {
-  if (lanes.includes(lane)) return;
-  const nearest = nearestName(lane, lanes);
-  const hint = nearest === undefined ? `there are ${codeList(lanes)}` : `did you mean \`${nearest}\`?`;
-  throw invalidField("lane", `\`lane\` names no lane, "${preview(lane)}": ${hint}`);
 }
 
 async function checkTargets(executor: ExecutorConfig | null | undefined, guard: TargetGuard): Promise<void> {

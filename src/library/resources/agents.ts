@@ -15,8 +15,6 @@ import type { OneAtATime } from "../one-at-a-time.ts";
 import type { AgentCatalogue } from "../registries/agent-catalogue.ts";
 import { sealHeaders } from "../registries/agent-secrets.ts";
 import type { AgentTable, KnownAgent } from "../registries/agent-table.ts";
-import type { LaneCatalogue } from "../registries/lane-catalogue.ts";
-import type { LaneTable } from "../registries/lane-table.ts";
 import type { SecretBox } from "../registries/secret-box.ts";
 import { agentDefinition, asFields } from "./agent-input.ts";
 import { agentCursor, parseAgentPage } from "./agent-page.ts";
@@ -26,8 +24,6 @@ export interface AgentsOptions {
   readonly storage: Storage;
   readonly table: AgentTable;
   readonly catalogue: AgentCatalogue;
-  readonly lanes: LaneTable;
-  readonly laneCatalogue: LaneCatalogue;
   readonly guard: () => TargetGuard;
   /** Encrypts the headers of agents before they are stored. */
   readonly box: SecretBox;
@@ -42,7 +38,7 @@ export interface AgentsOptions {
 
 /** The agents API of one tenant, or of one agent in it. */
 export function createAgents(options: AgentsOptions): Agents {
-  const { scope, storage, table, catalogue, lanes, laneCatalogue, guard, box, turns, clock } = options;
+  const { scope, storage, table, catalogue, guard, box, turns, clock } = options;
   const { maxAgents, checkNotGone } = options;
   const { tenant } = scope;
 
@@ -55,10 +51,7 @@ export function createAgents(options: AgentsOptions): Agents {
   }
 
   async function toRecord(id: string, before: AgentOptions, given: Fields): Promise<AgentRecord> {
-    const { lane } = given;
-    if (typeof lane === "string" && !lanes.lanes.has(lane)) await laneCatalogue.learn([lane]);
-    const known = { lanes: [...lanes.lanes.keys()], guard: guard(), clock };
-    const definition = await agentDefinition(before, given, known);
+    const definition = await agentDefinition(before, given, { guard: guard(), clock });
     return {
       tenant,
       agent: id,

@@ -30,6 +30,7 @@ async function clockFindings({ tookMs, aheadMs }: { tookMs: number; aheadMs: num
     config: () => ({ ok: true }),
     runRetentionMs: () => 1_000,
     fires: () => false,
+    hasLane: () => true,
     signal: new AbortController().signal,
     onProgress: () => {},
   });
@@ -186,6 +187,7 @@ test("reports statistics over time that no node counts, or that do not add up", 
     config: () => ({ ok: true }),
     runRetentionMs: () => 1_000,
     fires: () => true,
+    hasLane: () => true,
     signal: new AbortController().signal,
     onProgress: () => {},
   });
@@ -196,4 +198,24 @@ test("reports statistics over time that no node counts, or that do not add up", 
     "The last whole hour counts submitted/started/done/failed/cancelled/tokens as 2/0/0/0/0/0, its minutes as 1/0/0/0/0/0 by lane and 1/0/0/0/0/0 by agent.",
   ]);
   expect(findings("another")?.[1]).toBe("Tenant default: its statistics over time do not add up.");
+});
+
+test("agents and schedules whose lane does not exist are named, those of other tenants only counted", async () => {
+  const { rota } = await openTestRota({ options: { lanes: { crawl: 1 } } });
+  const { id: other } = await rota.tenants.create({ name: "other" });
+  for (const lane of ["crawl", "crwal"]) {
+    await rota.agents.create({ id: lane, lane });
+    await rota.schedules.create({ schedule: "every 1 h", message: "x", lane });
+  }
+  await rota.tenant(other).agents.create({ id: "a", lane: "none" });
+  const { ok, checks } = await rota.doctor();
+  expect(ok).toBe(false);
+  expect(checks.find(({ name }) => name === "lanes")?.findings).toEqual([
+    'The agent "crwal" names the lane "crwal", which does not exist, so its tasks use "main": create the lane, or name another.',
+    expect.stringMatching(/^Schedule #\d+ names the lane "crwal", which does not exist/),
+    `Tenant ${other}: 1 of its agents and schedules name lanes that do not exist.`,
+  ]);
+  await rota.lanes.put("crwal", { concurrency: 1 });
+  await rota.lanes.put("none", { concurrency: 1 });
+  expect(await rota.doctor()).toMatchObject({ ok: true });
 });

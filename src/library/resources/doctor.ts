@@ -4,6 +4,7 @@ import type { Clock } from "../../model/clock.ts";
 import { workerState } from "../../model/worker.ts";
 import type { Storage } from "../../storage/storage.ts";
 import { checkAuditChains } from "../../tenants/check-audit-chains.ts";
+import { examineLanes } from "./examine-lanes.ts";
 import { examineRollups } from "./examine-rollups.ts";
 import { examineSchedules } from "./examine-schedules.ts";
 
@@ -19,6 +20,8 @@ export interface ExamineOptions {
   readonly runRetentionMs: () => number;
   /** Whether this node fires schedules right now. */
   readonly fires: () => boolean;
+  /** Whether this node knows a lane. */
+  readonly hasLane: (lane: string) => boolean;
   /** Ends the examination, which then throws its reason. */
   readonly signal: AbortSignal;
   readonly onProgress: (progress: DoctorProgress) => void;
@@ -42,6 +45,7 @@ export async function examine(options: ExamineOptions): Promise<Examined> {
   const ofRollups = await checkRollups(options, storageNow);
   const ofAudit = await checkAudit(options);
   const ofWorkers = await checkWorkers(options, storageNow);
+  const ofLanes = await checkLanes(options);
   return (tenant) => {
     const checks = [
       ...before,
@@ -49,6 +53,7 @@ export async function examine(options: ExamineOptions): Promise<Examined> {
       ofRollups(tenant),
       ofAudit,
       ofWorkers(tenant),
+      ofLanes(tenant),
       checkConfig(config()),
     ];
     return { ok: checks.every(({ ok }) => ok), checks };
@@ -176,6 +181,24 @@ async function checkRollups(options: ExamineOptions, now: number): Promise<(tena
       id === tenant ? found : `Tenant ${id}: its statistics over time do not add up.`,
     );
     return check("rollups", "The statistics over time are complete and add up.", [...ofAll, ...findings]);
+  };
+}
+
+async function checkLanes(options: ExamineOptions): Promise<(tenant: string) => DoctorCheck> {
+  const { storage, hasLane } = options;
+  let looked = 0;
+  const onSlice = (schedules: number) => {
+    looked += schedules;
+    return nextSlice(options, { check: "lanes", done: looked, total: null });
+  };
+  const found = await examineLanes({ storage, hasLane, onSlice });
+  return (tenant) => {
+    const findings = [...found].flatMap(([id, own]) =>
+      id === tenant
+        ? own
+        : [`Tenant ${id}: ${own.length} of its agents and schedules name lanes that do not exist.`],
+    );
+    return check("lanes", "Every lane that agents and schedules name exists.", findings);
   };
 }
 

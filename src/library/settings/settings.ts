@@ -31,6 +31,8 @@ export interface Settings {
   readonly limits: AdmissionLimits;
   /** The built-in lanes and those of the configuration. Users may have stored more: see lane-table.ts. */
   readonly lanes: readonly Lane[];
+  /** Whether the configuration describes the lane `tasks`, so that users cannot change it. */
+  readonly describesTasksLane: boolean;
   /** Defaults for sessions without settings of their own. */
   readonly sessions: SessionSettings & { readonly steerMs: number };
   readonly retryPolicy: RetryPolicy;
@@ -109,7 +111,19 @@ function resolve(
   });
   const agents = readAgents(options.agents, { ...executorDependencies, before: before?.agents, faults });
   if (!checked.ok || faults.length > 0) throw faultsError(faults);
-  return { ...toSettings(checked.value), agents, executors };
+  const describesTasksLane =
+    before?.describesTasksLane || namesTasksLane(options, { isStart: before === undefined });
+  return { ...toSettings(checked.value), describesTasksLane, agents, executors };
+}
+
+/** The options of `scheduler` that describe the lane `tasks`. A reload does not apply `workerCount`. */
+const TASKS_LANE_OPTIONS = ["maxInflight", "maxPerAgentInflight"];
+const TASKS_LANE_OPTIONS_AT_START = ["workerCount", ...TASKS_LANE_OPTIONS];
+
+function namesTasksLane(options: RotaOptions, { isStart }: { isStart: boolean }): boolean {
+  const scheduler = said(options)["scheduler"];
+  const names = isStart ? TASKS_LANE_OPTIONS_AT_START : TASKS_LANE_OPTIONS;
+  return isObject(scheduler) && names.some((name) => Object.hasOwn(scheduler, name));
 }
 
 /** The settings with other options. */
@@ -117,7 +131,7 @@ export function withOptions(settings: Settings, options: SharedOptions): Setting
   return { ...settings, ...toSettings(options) };
 }
 
-function toSettings(options: SharedOptions): Omit<Settings, "agents" | "executors"> {
+function toSettings(options: SharedOptions): Omit<Settings, "describesTasksLane" | "agents" | "executors"> {
   const { scheduler, sessions, schedules, retry, timeouts, outbound, webhooks, audit, shutdownGraceSec } =
     options;
   const storageWaitMs = options.storageWaitSec * 1_000;

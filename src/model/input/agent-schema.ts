@@ -1,7 +1,7 @@
 import type { ExecutorConfig } from "../executor-config.ts";
 import { bounds } from "./bounds-schema.ts";
 import { EXECUTOR_VARIANTS } from "./executor-variants.ts";
-import { agentId, boolean, number, object, text } from "./kinds.ts";
+import { agentId, anyLane, boolean, number, object, text } from "./kinds.ts";
 import { pageLimit } from "./page-input.ts";
 import { type FilterSchema, type Kind, optional, required, type Schema } from "./schema.ts";
 import { agentNames, labels } from "./worker-schema.ts";
@@ -16,8 +16,8 @@ export const AGENT_FIELDS = {
     default: "the executor of the task's kind",
     flag: "--executor <json>",
   }),
-  lane: optional(text(), {
-    description: "Where its tasks run when they do not say.",
+  lane: optional(anyLane(), {
+    description: "Where its tasks run when they do not say; a lane that does not exist stands for `main`.",
     flag: "--lane <name>",
   }),
   maxInflight: optional(number(LIMIT), {

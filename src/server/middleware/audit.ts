@@ -34,7 +34,8 @@ export function auditWrites(app: FastifyInstance, audit: LocalAudit): void {
   });
   app.addHook("onSend", (request, reply, _payload, done) => {
     if (reply.statusCode >= 400 || !isRecorded(request)) return done();
-    auditWrite(request, audit).then(() => done(), done);
+    // Fastify goes on when the promise resolves, and handles what the rest of the response throws.
+    return auditWrite(request, audit);
   });
 }
 

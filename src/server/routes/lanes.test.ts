@@ -35,7 +35,9 @@ test.each(["team/a", "mail:a@example.com", "a.b-c_d", "/", "@", "__proto__", "co
 );
 
 test("what cannot be is refused in the one shape", async () => {
-  const { ask, rota } = await openTestServer({ options: { lanes: { fixed: 3 } } });
+  const { ask, rota } = await openTestServer({
+    options: { lanes: { fixed: 3 }, scheduler: { maxInflight: 5 } },
+  });
   const put = (name: string, json?: unknown) => ask(`/v1/lanes/${name}`, { method: "PUT", json });
   for (const [answer, status, code] of [
     [await put("two%20words", { concurrency: 1 }), 400, "invalid_field"],

@@ -505,17 +505,17 @@ class Worker:
 
     def _claim_forever(self) -> None:
         try:
-            self._claim_until_stopped()
+            try:
+                self._claim_until_stopped()
+            finally:
+                # The thread that sends outcomes waits for it, and `stop` waits for that thread.
+                self._answer_carried(None)
         except BaseException as error:
             if self._stopping:
                 return
             _log.error("the server refuses this worker; it stops: %s", error)
             self._failure = error
-            self._answer_carried(None)
             self.stop()
-        finally:
-            # The thread that sends outcomes waits for it.
-            self._answer_carried(None)
 
     def _claim_until_stopped(self) -> None:
         claim_id = str(uuid.uuid4())

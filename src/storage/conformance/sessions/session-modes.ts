@@ -359,7 +359,7 @@ function describeCollect(open: OpenWorld): void {
       expect(await merged(collect(world, "joined", { agent: "b", lane: OTHER_LANE }))).toBe(true);
     });
 
-    test("are not joined with those of another maker, also not within a debounce window", async () => {
+    test("are not joined with those that have other rights, also not within a debounce window", async () => {
       const { world } = await openRunning(open);
       const merged = async (sent: Promise<SentMessage>) => accepted(await sent).merged;
       const keyed = { keyId: "key_1", agentId: null, via: "http" } as const;
@@ -367,6 +367,7 @@ function describeCollect(open: OpenWorld): void {
         {},
         { createdBy: keyed },
         { createdBy: { ...keyed, keyId: "key_2" } },
+        { createdBy: { ...keyed, keyId: "key_2", agentId: "a" } },
         { createdBy: keyed, reach: ["a"] },
         { createdBy: keyed, within: { taskId: "p", rootTaskId: "p", depth: 0 } },
         { createdBy: keyed, within: { taskId: "p", rootTaskId: "p", depth: 0 }, reach: ["a"] },
@@ -382,6 +383,29 @@ function describeCollect(open: OpenWorld): void {
         const task = { spec: { ...customSpec(null), ...maker } };
         expect(await merged(say(world, `c${n}`, { ...late, task })), `${n}`).toBe(false);
         expect(await merged(say(world, `d${n}`, { ...late, task })), `${n}`).toBe(true);
+      }
+    });
+
+    test("are joined by whichever client they came, as those of the first, also within a debounce window", async () => {
+      const { world } = await openRunning(open);
+      const merged = async (sent: Promise<SentMessage>) => accepted(await sent).merged;
+      const key = { keyId: "key_1", agentId: null };
+      const late = { mode: "queue", defaults: { debounceMs: 1_000 } } as const;
+      const within = { taskId: "p", rootTaskId: "p", depth: 0 };
+      for (const more of [{}, { within, reach: ["a"] }]) {
+        const createdBy = { ...key, via: "dashboard" } as const;
+        const task = { spec: { ...customSpec(null), createdBy, ...more } };
+        // In another order, as a program may send it.
+        const other = { client: "gateway/1.4", via: "http", agentId: null, keyId: "key_1" } as const;
+        const later = { spec: { ...customSpec(null), ...more, createdBy: other } };
+        const n = Object.keys(more).length;
+        expect(await merged(collect(world, `a${n}`, task))).toBe(false);
+        expect(await merged(collect(world, `b${n}`, later))).toBe(true);
+        expect(await merged(say(world, `c${n}`, { ...late, task: later }))).toBe(false);
+        expect(await merged(say(world, `d${n}`, { ...late, task }))).toBe(true);
+        expect((await world.task(`a${n}`)).spec.createdBy).toEqual(createdBy);
+        expect((await world.task(`c${n}`)).spec.createdBy).toEqual(other);
+        expect(await messageOf(world, `c${n}`)).toBe(`c${n}\nd${n}`);
       }
     });
 

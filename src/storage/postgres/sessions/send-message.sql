@@ -113,7 +113,7 @@ begin
    where t.seq = p_session.debounce_seq and t.resting_state = 'delayed' and t.run_at > p_now
      and t.agent = p_task ->> 'agent'
      and (select n.lane from line n where n.id = t.line) = p_task ->> 'lane'
-     and :IS_OF_MAKER
+     and :HAS_SAME_RIGHTS
      and v_length <= :JOINED_MAX
   returning t.seq into v_seq;
   if found then update session s set debounce_length = v_length where s.id = p_session.id; end if;
@@ -138,7 +138,7 @@ begin
   update task t set spec = left(t.spec, -:AFTER_MESSAGE_LENGTH) || '\n' || p_message || ':AFTER_MESSAGE'
    where t.seq = v_last.task_seq and t.resting_state = 'queued' and t.executions = 0 and t.agent = p_task ->> 'agent'
      and (select n.lane from line n where n.id = t.line) = p_task ->> 'lane'
-     and :IS_OF_MAKER
+     and :HAS_SAME_RIGHTS
      and not exists (select 1 from lease l where l.task_seq = t.seq)
      and not exists (select 1 from task d where d.seq = p_session.debounce_seq and d.resting_state = 'delayed')
   returning t.seq into v_seq;

@@ -1,6 +1,6 @@
 import { DEBOUNCE_WINDOWS_MAX, DEFAULT_STEER_MS, SESSION_ENDS } from "../../../model/session.ts";
 import type { TaskSpec } from "../../../model/task.ts";
-import { JOINED_MAX, makerOf } from "../../join-messages.ts";
+import { JOINED_MAX, rightsOf } from "../../join-messages.ts";
 import type { SendParams, SentMessage } from "../../storage.ts";
 import { tooManySessions } from "../../too-many-sessions.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
@@ -31,7 +31,7 @@ export async function sendMessage(db: PostgresDatabase, params: SendParams): Pro
       name: "send_message",
       text: "select * from send_message($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
       values: [
-        JSON.stringify([{ ...toTaskRow(task), spec: specText(task.spec), maker: makerText(task.spec) }]),
+        JSON.stringify([{ ...toTaskRow(task), spec: specText(task.spec), rights: rightsText(task.spec) }]),
         mode,
         maxConcurrent,
         JSON.stringify(defaults),
@@ -70,17 +70,25 @@ function messageOf({ work }: TaskSpec): string | null {
 }
 
 /**
- * The spec as JSON text, with its maker at the beginning and the message at the very end. So the database can compare the former, and append to the latter, without parsing the text: its JSON parser refuses some characters.
+ * The spec as JSON text, with the rights of the message at the beginning and its text at the very end. So the database can compare
+ * the former, and append to the latter, without parsing the spec: its JSON parser refuses some characters.
  */
-function specText({ work, ...rest }: TaskSpec): string {
-  if (work.kind !== "message") return JSON.stringify({ work, ...rest });
+function specText(spec: TaskSpec): string {
+  const { work, createdBy, ...rest } = spec;
+  if (work.kind !== "message") return JSON.stringify(spec);
   const { message, ...kind } = work;
-  return JSON.stringify({ ...makerOf(rest), ...rest, work: { ...kind, message } });
+  const rights = rightsOf(spec);
+  return JSON.stringify({
+    ...rights,
+    ...(createdBy === undefined ? {} : { createdBy: { ...rights.createdBy, ...createdBy } }),
+    ...rest,
+    work: { ...kind, message },
+  });
 }
 
-/** The beginning of `specText` that names the maker. */
-function makerText(spec: TaskSpec): string {
-  return JSON.stringify(makerOf(spec)).slice(0, -1);
+/** The beginning of `specText` that names the rights. More about the maker may follow. */
+function rightsText(spec: TaskSpec): string {
+  return JSON.stringify(rightsOf(spec)).replace(spec.createdBy === undefined ? /\}$/ : /\}\}$/, "");
 }
 
 /** Admission does not limit messages: their session does. */
@@ -89,9 +97,9 @@ export const NO_LIMIT = Number.MAX_SAFE_INTEGER;
 /** What follows the message in `specText`. */
 const AFTER_MESSAGE = '"}}';
 
-/** Whether a task `t` has the maker of the message: its text begins with that one, and names nothing else of a maker. */
-const IS_OF_MAKER = `starts_with(t.spec, p_task ->> 'maker')
-     and substr(t.spec, length(p_task ->> 'maker') + 1, 12) !~ '^,?"(createdBy|within|reach)"'`;
+/** Whether a task `t` has the rights of the message: its text begins with them, and names no others. */
+const HAS_SAME_RIGHTS = `starts_with(t.spec, p_task ->> 'rights')
+     and substr(t.spec, length(p_task ->> 'rights') + 1, 12) !~ '^,?"(createdBy|within|reach)"'`;
 
 /** A message as it is between the quotes of JSON text. */
 function inner(message: string): string {
@@ -108,7 +116,7 @@ export const SEND_FUNCTIONS = readSql(new URL("./send-message.sql", import.meta.
   PREEMPT,
   AFTER_MESSAGE_LENGTH: AFTER_MESSAGE.length,
   AFTER_MESSAGE,
-  IS_OF_MAKER,
+  HAS_SAME_RIGHTS,
   DEBOUNCE_WINDOWS_MAX,
   JOINED_MAX,
 });

@@ -34,7 +34,8 @@ begin
     if p_again and not found then v_own.lanes := '{}'; end if;
   end if;
   if v_stored.served_at is not null then
-    select v_stored as own, null::json as expired, false as settled, false as has_freed, null::text[] as freed_lanes, false as is_shared
+    select v_stored as own, null::json as expired, false as settled, false as has_freed, null::text[] as freed_lanes,
+           false as has_shared_events
       into v_done;
   else
     v_now := take_write_lock(p_now);
@@ -44,13 +45,15 @@ begin
   v_own := v_done.own;
   result := exchange_result(v_own.served_at, v_own.lost, v_own.started_seqs, v_own.started_tokens, v_own.started_states,
                             v_own.critical_waits, v_done.expired, v_done.settled, v_done.has_freed, v_done.freed_lanes,
-                            v_stored.served_at is not null, v_done.is_shared);
+                            v_stored.served_at is not null, v_done.has_shared_events);
 end $$;
 
--- Does this exchange, and with it the exchanges of other nodes that wait for it. own: with its result. is_shared: it did others.
+-- Does this exchange, and with it the exchanges of other nodes that wait for it. own: with its result. has_shared_events: it did
+-- others, and the step has appended events.
 create function serve_exchanges(
   p_now bigint, p_own exchange_request, p_max integer, p_others boolean,
-  out own exchange_request, out expired json, out settled boolean, out has_freed boolean, out freed_lanes text[], out is_shared boolean)
+  out own exchange_request, out expired json, out settled boolean, out has_freed boolean, out freed_lanes text[],
+  out has_shared_events boolean)
 language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -60,7 +63,7 @@ begin
   own := p_own;
   settled := false;
   has_freed := false;
-  is_shared := false;
+  has_shared_events := false;
   perform 1 from node where id = p_own.node and not dead;
   if not found then
     own.served_at := p_now;
@@ -83,7 +86,7 @@ begin
       settled := v_done.settled;
       has_freed := v_done.has_freed;
       freed_lanes := v_done.freed_lanes;
-      is_shared := true;
+      has_shared_events := v_done.has_events;
       return;
     exception when others then
       -- One of them cannot be stored. Each is done alone then, and only that one fails.
@@ -102,10 +105,12 @@ begin
   own.served_at := p_now;
 end $$;
 
--- Does these requests in one step, and stores the results of all but the first, which is returned.
+-- Does these requests in one step, and stores the results of all but the first, which is returned. has_events: the step has
+-- appended events.
 create function serve_together(
   p_now bigint, p_requests exchange_request[],
-  out own exchange_request, out expired json, out settled boolean, out has_freed boolean, out freed_lanes text[])
+  out own exchange_request, out expired json, out settled boolean, out has_freed boolean, out freed_lanes text[],
+  out has_events boolean)
 language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -116,6 +121,7 @@ declare
   v_begun record;
   v_claims record;
   v_done record;
+  v_last_event bigint := (select last_value from event_seq);
 begin
   foreach v_request in array p_requests loop
     if v_request.progress is not null then perform write_progress(p_now, v_request.node, v_request.progress); end if;
@@ -152,6 +158,8 @@ begin
   settled := v_done.settled;
   has_freed := v_done.has_freed;
   freed_lanes := v_done.freed_lanes;
+  -- Under the write lock, no other transaction appends any.
+  has_events := (select last_value from event_seq) > v_last_event;
   for v_request in
     select * from unnest(p_requests)
   loop

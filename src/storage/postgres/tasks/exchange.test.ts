@@ -13,7 +13,7 @@ import {
   tasksOf,
 } from "../../../../test/postgres/several-nodes.ts";
 import { LANE, OTHER_LANE, TENANT } from "../../conformance/world.ts";
-import type { ClaimedTask, FinishAndClaimParams, FinishedAndClaimed } from "../../storage.ts";
+import type { ClaimedTask, FinishAndClaimParams, FinishedAndClaimed, Storage } from "../../storage.ts";
 
 prepareDatabases();
 
@@ -79,6 +79,15 @@ function at<T>(items: readonly T[], index: number): T {
   return item;
 }
 
+/** Returns a function that counts the notifications of events since. */
+function countNotifications(storage: Storage): () => number {
+  let notifications = 0;
+  storage.subscribe(({ kind }) => {
+    if (kind === "events") notifications += 1;
+  });
+  return () => notifications;
+}
+
 describe("exchanges of several nodes that come together", () => {
   test("are one step: each node gets its ends and its tasks", async () => {
     const { nodes, first, admin } = await openNodes(4);
@@ -114,10 +123,7 @@ describe("exchanges of several nodes that come together", () => {
       for (const { storage } of writers) await signalsArrived(storage, reader);
     };
     await arrived();
-    let heard = 0;
-    reader.subscribe(({ kind }) => {
-      if (kind === "events") heard += 1;
-    });
+    const notifications = countNotifications(reader);
     const claims = [{ lane: LANE, limit: 5 }];
     const results = ended(
       await together(
@@ -127,13 +133,17 @@ describe("exchanges of several nodes that come together", () => {
     );
     expect(results.map(({ claimed }) => claimed.length)).toEqual([5, 5, 5]);
     await arrived();
-    expect(heard).toBe(1);
+    expect(notifications()).toBe(1);
     // One that only waits still has the events of the others notified.
     const held = at(results, 1).claimed;
     const [idle, busy] = [at(nodes, 0), at(nodes, 1)];
     await together(admin, [() => exchange(idle, {}), () => exchange(busy, { finishes: settle(held) })]);
     await arrived();
-    expect(heard).toBe(2);
+    expect(notifications()).toBe(2);
+    // A step in which nothing happens notifies no node.
+    await together(admin, [() => exchange(idle, {}), () => exchange(busy, {})]);
+    await arrived();
+    expect(notifications()).toBe(2);
   });
 
   test("share the tasks when there are too few for all", async () => {
@@ -261,6 +271,23 @@ describe("an exchange whose connection breaks", () => {
     expect(results.map(({ claimed }) => claimed.length)).toEqual([0, 3, 3]);
     expect(await requests(admin)).toBe(0);
     expect(await first.counters.recountAll()).toEqual([]);
+  });
+
+  test("notifies the other nodes when it is repeated: it may have been committed before, with events of several nodes", async () => {
+    const { nodes, first, admin } = await openNodes(2);
+    await submit(first, tasksOf(3, 30));
+    const [writer, reader] = [at(nodes, 0), at(nodes, 1)];
+    await signalsArrived(writer.storage, reader.storage);
+    const notifications = countNotifications(reader.storage);
+    const [{ claimed } = { claimed: null }] = ended(
+      await together(admin, [() => exchange(writer, { claims })], async () => {
+        await admin.query("select pg_terminate_backend($1)", [at(await waiting(admin, 7682), 0)]);
+        await expect.poll(() => waiting(admin, 7682)).toHaveLength(1);
+      }),
+    );
+    expect(claimed).toEqual([]);
+    await signalsArrived(writer.storage, reader.storage);
+    expect(notifications()).toBe(1);
   });
 
   test("while it waits collects its result when it is repeated", async () => {

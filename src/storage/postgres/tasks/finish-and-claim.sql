@@ -453,14 +453,15 @@ begin
 end $$;
 
 -- What a node learns of an exchange. It reads the started tasks by themselves, after the write lock is free. p_served: the exchange
--- of another node did this one; p_shared: this one did those of others.
+-- of another node did this one; p_shared_events: this one did those of others, and the step has appended events.
 create function exchange_result(
   p_now bigint, p_lost bigint[], p_seqs bigint[], p_tokens bigint[], p_states text[], p_critical_waits text[],
-  p_expired json, p_settled boolean, p_freed boolean, p_freed_lanes text[], p_served boolean default false, p_shared boolean default false)
+  p_expired json, p_settled boolean, p_freed boolean, p_freed_lanes text[], p_served boolean default false,
+  p_shared_events boolean default false)
 returns json language plpgsql immutable as $$
 begin
   return json_build_object('at', p_now, 'lost', p_lost, 'seqs', p_seqs, 'tokens', p_tokens, 'states', p_states,
                            'criticalWaits', p_critical_waits, 'expired', p_expired,
                            'settled', p_settled, 'freed', p_freed, 'freedLanes', p_freed_lanes,
-                           'served', p_served, 'shared', p_shared);
+                           'served', p_served, 'sharedEvents', p_shared_events);
 end $$;

@@ -36,26 +36,30 @@ export async function finishAndClaim(
   const waves = wavesOf(params);
   const finishes = waves.flatMap((wave) => wave.finishes);
   const number = db.nextRequest();
-  const exchange = (tries: number) => ({
-    name: "exchange",
-    text: `call exchange($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, null)`,
-    values: [
-      params.node,
-      number,
-      tries > 1,
-      numberArray(finishes.map(({ seq }) => seq)),
-      numberArray(finishes.map(({ token }) => token)),
-      finishes.map(resultOf).join("\n"),
-      toJson(finishes.map(toFinishRow)),
-      toJson(params.progress.map(toProgressRow)),
-      ...begunValues(waves),
-      ...claimValues(params.claims),
-      anyOf(params.claims.map(({ state = null }) => state)),
-      anyOf(params.claims.map(({ ahead = null }) => ahead)),
-      params.claimsMax ?? null,
-      db.othersAlive,
-    ],
-  });
+  let isRepeated = false;
+  const exchange = (tries: number) => {
+    isRepeated = tries > 1;
+    return {
+      name: "exchange",
+      text: `call exchange($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, null)`,
+      values: [
+        params.node,
+        number,
+        isRepeated,
+        numberArray(finishes.map(({ seq }) => seq)),
+        numberArray(finishes.map(({ token }) => token)),
+        finishes.map(resultOf).join("\n"),
+        toJson(finishes.map(toFinishRow)),
+        toJson(params.progress.map(toProgressRow)),
+        ...begunValues(waves),
+        ...claimValues(params.claims),
+        anyOf(params.claims.map(({ state = null }) => state)),
+        anyOf(params.claims.map(({ ahead = null }) => ahead)),
+        params.claimsMax ?? null,
+        db.othersAlive,
+      ],
+    };
+  };
   const { rows, durable } =
     finishes.length > 0
       ? await db.writeEarly<ResultRow>(exchange)
@@ -68,10 +72,11 @@ export async function finishAndClaim(
   const claimed = await toClaimed(db, result, params.node);
   const expired = result.expired ?? [];
   const reported = params.progress.length + (params.begun?.length ?? 0);
-  // The node whose exchange did this one notifies the others of the events of both.
   const hasEvents = claimed.length + expired.length + finished.length + reported > 0;
-  if (hasEvents) db.signalHere({ kind: "events" });
-  if (result.shared || (hasEvents && !result.served)) db.signalOthers({ kind: "events" });
+  if (hasEvents || isRepeated) db.signalHere({ kind: "events" });
+  // The node whose exchange did this one notifies the others of the events of both. An exchange whose response got lost may have
+  // been committed, with events of several nodes.
+  if (result.sharedEvents || isRepeated || (hasEvents && !result.served)) db.signalOthers({ kind: "events" });
   if (result.settled) signalReleased(db);
   if (result.freed || finished.some(({ state }) => state === "queued")) db.signalOthers({ kind: "work" });
   else if (result.freedLanes !== null) db.signalOthers({ kind: "work", lanes: result.freedLanes });
@@ -251,8 +256,8 @@ interface ExchangeResult {
   readonly freedLanes: readonly string[] | null;
   /** The exchange of another node did this one. */
   readonly served: boolean;
-  /** This exchange did those of other nodes, too. */
-  readonly shared: boolean;
+  /** This exchange did those of other nodes, too, and the step has appended events. */
+  readonly sharedEvents: boolean;
 }
 
 interface ResultRow {

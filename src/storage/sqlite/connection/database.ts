@@ -230,7 +230,7 @@ export class SqliteDatabase {
     return result;
   }
 
-  /** Runs one statement, a transaction by itself, that changes nothing of which a ledger or a cache knows. */
+  /** Runs one statement, a transaction by itself. The statement must not change anything that a ledger or cache holds. */
   write<Result>(statement: () => Result): Result {
     this.#assertOpen();
     this.#assertDurable();
@@ -287,8 +287,8 @@ export class SqliteDatabase {
     return seen;
   }
 
-  /** Resolves once everything committed so far survives a power cut. `isAlone`: see `WalSync`. */
-  async durable(waiting: { readonly isAlone?: boolean } = {}): Promise<void> {
+  /** Resolves once everything committed so far survives a power cut. `hasSingleWaiter`: see `WalSync`. */
+  async durable(waiting: { readonly hasSingleWaiter?: boolean } = {}): Promise<void> {
     this.#assertOpen();
     if (this.#sync === null) return;
     try {

@@ -60,10 +60,10 @@ test("only the operations that need not wait for the disk return before it has w
     path: join(folder, "rota.db"),
     clock: new SteppedClock(),
     flushWal: {
-      beside: async () => {
+      inThreadPool: async () => {
         if (isSlow) await disk.opened;
       },
-      here: () => expect.unreachable("No flush was fast before."),
+      inThisThread: () => expect.unreachable("No flush was fast before."),
     },
   });
   onTestFinished(() => storage.close());

@@ -565,8 +565,8 @@ describe("a power cut", () => {
       }
     };
     const flushWal: LogFlush = {
-      beside: async () => flush(),
-      here: () => {
+      inThreadPool: async () => flush(),
+      inThisThread: () => {
         flushesHere += 1;
         flush();
       },
@@ -632,7 +632,7 @@ describe("a disk that cannot be written", () => {
       flushed.push(statSync(`${path}-wal`, { bigint: true }).mtimeNs);
       if (isBroken) throw Object.assign(new Error("EIO: i/o error, fdatasync"), { code: "EIO" });
     };
-    const flushWal: LogFlush = { beside: async () => flush(), here: flush };
+    const flushWal: LogFlush = { inThreadPool: async () => flush(), inThisThread: flush };
     const { storage, clock } = await open(path, { flushWal });
     return {
       path,

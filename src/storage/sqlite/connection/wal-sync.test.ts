@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { SteppedClock } from "../../conformance/connection/clock.ts";
-import { FAST_FLUSHES_MIN, WalSync } from "./wal-sync.ts";
+import { FAST_FLUSHES_MAX, FAST_FLUSHES_MIN, WalSync } from "./wal-sync.ts";
 
 const FAST_MS = 0.1;
 const SLOW_MS = 5;
@@ -15,26 +15,26 @@ function openLog() {
   writeFileSync(join(folder, "rota.db-wal"), "");
   const clock = new SteppedClock();
   const took = { ms: FAST_MS };
-  const ways: ("beside" | "here")[] = [];
+  const ways: ("pool" | "this thread")[] = [];
   const sync = new WalSync(join(folder, "rota.db"), clock, {
-    beside: async () => {
-      ways.push("beside");
+    inThreadPool: async () => {
+      ways.push("pool");
       clock.step(took.ms);
     },
-    here: () => {
-      ways.push("here");
+    inThisThread: () => {
+      ways.push("this thread");
       clock.step(took.ms);
     },
   });
   onTestFinished(() => sync.close());
   /** Which way the flush of one commit goes. */
-  const flush = async (isAlone: boolean) => {
+  const flush = async (hasSingleWaiter: boolean) => {
     sync.committed();
-    await sync.durable({ isAlone });
+    await sync.durable({ hasSingleWaiter });
     return ways.at(-1);
   };
-  const flushMany = async (count: number, isAlone: boolean) => {
-    for (let n = 0; n < count; n += 1) await flush(isAlone);
+  const flushMany = async (count: number, hasSingleWaiter: boolean) => {
+    for (let n = 0; n < count; n += 1) await flush(hasSingleWaiter);
   };
   return { sync, took, ways, flush, flushMany };
 }
@@ -43,26 +43,42 @@ describe("the flush for a lone caller", () => {
   test("stays in this thread once enough flushes in a row were fast", async () => {
     const { flush, flushMany, ways } = openLog();
     await flushMany(FAST_FLUSHES_MIN, true);
-    expect(ways).not.toContain("here");
-    expect(await flush(true)).toBe("here");
+    expect(ways).not.toContain("this thread");
+    expect(await flush(true)).toBe("this thread");
   });
 
-  test("goes to another thread after the first slow one, until enough were fast again", async () => {
+  test("goes to another thread after the first slow one, each time until twice as many were fast again", async () => {
     const { took, flush, flushMany } = openLog();
     await flushMany(FAST_FLUSHES_MIN, true);
+    for (const needed of [2 * FAST_FLUSHES_MIN, 4 * FAST_FLUSHES_MIN]) {
+      took.ms = SLOW_MS;
+      expect(await flush(true)).toBe("this thread");
+      took.ms = FAST_MS;
+      for (let n = 0; n < needed; n += 1) expect(await flush(true)).toBe("pool");
+    }
+    expect(await flush(true)).toBe("this thread");
+  });
+
+  test("stays in this thread as before on a disk that was slow for a while and is fast since long", async () => {
+    const { took, flush, flushMany } = openLog();
     took.ms = SLOW_MS;
-    expect(await flush(true)).toBe("here");
-    expect(await flush(true)).toBe("beside");
+    await flushMany(100, true);
     took.ms = FAST_MS;
-    for (let n = 0; n < FAST_FLUSHES_MIN; n += 1) expect(await flush(true)).toBe("beside");
-    expect(await flush(true)).toBe("here");
+    await flushMany(FAST_FLUSHES_MAX - 1, true);
+    expect(await flush(true)).toBe("pool");
+    expect(await flush(true)).toBe("this thread");
+    took.ms = SLOW_MS;
+    expect(await flush(true)).toBe("this thread");
+    took.ms = FAST_MS;
+    await flushMany(2 * FAST_FLUSHES_MIN, true);
+    expect(await flush(true)).toBe("this thread");
   });
 
   test("never stops this thread on a disk that is slow", async () => {
     const { took, flushMany, ways } = openLog();
     took.ms = SLOW_MS;
     await flushMany(3 * FAST_FLUSHES_MIN, true);
-    expect(ways).not.toContain("here");
+    expect(ways).not.toContain("this thread");
   });
 
   test("joins those that already wait", async () => {
@@ -71,14 +87,14 @@ describe("the flush for a lone caller", () => {
     sync.committed();
     const first = sync.durable();
     sync.committed();
-    await Promise.all([first, sync.durable({ isAlone: true })]);
-    expect(ways).not.toContain("here");
+    await Promise.all([first, sync.durable({ hasSingleWaiter: true })]);
+    expect(ways).not.toContain("this thread");
   });
 
   test("does not flush what is on the disk", async () => {
     const { sync, flushMany, ways } = openLog();
     await flushMany(FAST_FLUSHES_MIN, true);
-    await sync.durable({ isAlone: true });
+    await sync.durable({ hasSingleWaiter: true });
     expect(ways).toHaveLength(FAST_FLUSHES_MIN);
   });
 });
@@ -86,6 +102,6 @@ describe("the flush for a lone caller", () => {
 test("callers that wait together share a flush in another thread", async () => {
   const { flush, flushMany, ways } = openLog();
   await flushMany(FAST_FLUSHES_MIN, true);
-  expect(await flush(false)).toBe("beside");
-  expect(ways).not.toContain("here");
+  expect(await flush(false)).toBe("pool");
+  expect(ways).not.toContain("this thread");
 });

@@ -4,11 +4,17 @@ import { isWholeWal, readWalEnd, walBytes } from "./wal-file.ts";
 
 /**
  * Passing a flush to another thread and back takes some 45 µs. On a disk that flushes in less than this, a lone caller is
- * better off without, and this thread stands still for less than a large transaction takes.
+ * better off without, and this thread stands still for less than a large transaction takes. That is a prediction from the flushes
+ * before: when a disk becomes slow, one flush stops this thread for as long as it takes.
  */
 const FAST_MS = 0.5;
 /** So many flushes in a row must have been fast before one may stop this thread. */
 export const FAST_FLUSHES_MIN = 8;
+/**
+ * Twice as many after each slow one, up to this: one that stops this thread for 50 ms costs as much as so many fast ones save. After
+ * as many the disk counts as fast again.
+ */
+export const FAST_FLUSHES_MAX = 1_024;
 
 /**
  * Makes commits durable without blocking the thread that makes them. SQLite runs with `synchronous = NORMAL`, so a commit only
@@ -25,6 +31,8 @@ export class WalSync {
   readonly #flush: LogFlush;
   /** How many flushes in a row were fast. */
   #fast = 0;
+  /** How many must have been before one may stop this thread. */
+  #fastNeeded = FAST_FLUSHES_MIN;
   #committed = 0;
   #durable = 0;
   #running: Promise<void> | null = null;
@@ -54,10 +62,10 @@ export class WalSync {
     this.#failure ??= error;
   }
 
-  /** Resolves once everything committed before this call is on the disk. `isAlone`: probably no other caller waits for it. */
-  async durable({ isAlone = false } = {}): Promise<void> {
+  /** Resolves once everything committed before this call is on the disk. `hasSingleWaiter`: probably no other caller waits for it. */
+  async durable({ hasSingleWaiter = false } = {}): Promise<void> {
     const target = this.#committed;
-    if (isAlone && this.#durable < target && this.#mayFlushHere) this.#flushHere();
+    if (hasSingleWaiter && this.#durable < target && this.#mayFlushInThisThread) this.#flushInThisThread();
     while (this.#durable < target) {
       if (this.#failure !== null) throw this.#failure;
       this.#running ??= this.#flushOnce();
@@ -86,7 +94,7 @@ export class WalSync {
     const covered = this.#committed;
     const begun = this.#clock.monotonic();
     try {
-      await this.#flush.beside(this.#file);
+      await this.#flush.inThreadPool(this.#file);
       this.#flushed(covered, begun);
     } catch (error) {
       this.#failure = error;
@@ -96,14 +104,14 @@ export class WalSync {
     }
   }
 
-  get #mayFlushHere(): boolean {
-    return this.#fast >= FAST_FLUSHES_MIN && this.#running === null && this.#failure === null;
+  get #mayFlushInThisThread(): boolean {
+    return this.#fast >= this.#fastNeeded && this.#running === null && this.#failure === null;
   }
 
-  #flushHere(): void {
+  #flushInThisThread(): void {
     const begun = this.#clock.monotonic();
     try {
-      this.#flush.here(this.#file);
+      this.#flush.inThisThread(this.#file);
       this.#flushed(this.#committed, begun);
     } catch (error) {
       this.#failure = error;
@@ -113,7 +121,13 @@ export class WalSync {
 
   #flushed(covered: number, begun: number): void {
     this.#durable = covered;
-    this.#fast = this.#clock.monotonic() - begun < FAST_MS ? this.#fast + 1 : 0;
+    if (this.#clock.monotonic() - begun < FAST_MS) {
+      this.#fast += 1;
+      if (this.#fast >= FAST_FLUSHES_MAX) this.#fastNeeded = FAST_FLUSHES_MIN;
+    } else {
+      this.#fast = 0;
+      this.#fastNeeded = Math.min(this.#fastNeeded * 2, FAST_FLUSHES_MAX);
+    }
   }
 
   async #writeAnew(checkpoint: () => void): Promise<void> {
@@ -125,7 +139,7 @@ export class WalSync {
     // The system may also have dropped the pages that it could not write. Then this reads what is on the disk.
     if (!isWholeWal(bytes, end)) throw new LostPagesError();
     for (let at = 0; at < bytes.length; ) at += writeSync(this.#file, bytes, at, bytes.length - at, at);
-    await this.#flush.beside(this.#file);
+    await this.#flush.inThreadPool(this.#file);
     checkpoint();
     this.#durable = covered;
     this.#failure = null;
@@ -144,15 +158,15 @@ export class LostPagesError extends Error {
 /** Two ways to flush a file. */
 export interface LogFlush {
   /** In another thread, while this one goes on. */
-  beside(file: number): Promise<void>;
+  inThreadPool(file: number): Promise<void>;
   /** In this thread, which waits for the disk. */
-  here(file: number): void;
+  inThisThread(file: number): void;
 }
 
 const FILE_FLUSH: LogFlush = {
-  beside: (file) =>
+  inThreadPool: (file) =>
     new Promise((resolve, reject) => {
       fdatasync(file, (error) => (error ? reject(error) : resolve()));
     }),
-  here: fdatasyncSync,
+  inThisThread: fdatasyncSync,
 };

@@ -398,7 +398,10 @@ export class Ledger {
       );
   }
 
-  /** SQLite rewrites the entries of an index whose columns are set, even to the same values: one more page for each commit. */
+  /**
+   * Writes only what no index has: SQLite rewrites the entries of an index whose columns are set, even to the same values, which is one
+   * more page for each commit. `hasSameOrder` must compare every column that this does not write and `#saveAgentQueue` does.
+   */
   #saveCounts({ waiting, ready, tasks, exempt, room, id }: AgentQueue): void {
     this.#db
       .prepare("update line set waiting = ?, ready = ?, tasks = ?, exempt = ?, room = ? where id = ?")
@@ -464,7 +467,7 @@ function hasChanged(agentQueue: AgentQueue, asRead: AgentQueue | undefined): boo
   );
 }
 
-/** Whether no column of an index on agent queues has changed. */
+/** Whether no column of an index on agent queues has changed. Compares all that `#saveCounts` does not write. */
 function hasSameOrder(agentQueue: AgentQueue, asRead: AgentQueue): boolean {
   return (
     agentQueue.inflight === asRead.inflight &&

@@ -257,7 +257,10 @@ export class TenantLedger {
       );
   }
 
-  /** SQLite rewrites the entries of an index whose columns are set, even to the same values: one more page for each commit. */
+  /**
+   * Writes only what no index has: SQLite rewrites the entries of an index whose columns are set, even to the same values, which is one
+   * more page for each commit. `#hasSameOrder` must compare every column that this does not write and `#saveAll` does.
+   */
   #saveCounts(tenantQueue: TenantQueue, read: TenantQueue): void {
     const { waiting, exempt, supply, urgent_lines, ahead_streak, id } = tenantQueue;
     const isAsRead =
@@ -274,7 +277,7 @@ export class TenantLedger {
       .run(waiting, exempt, supply, urgent_lines, ahead_streak, id);
   }
 
-  /** Whether no column of an index on tenants has changed. */
+  /** Whether no column of an index on tenants has changed. Compares all that `#saveCounts` does not write. */
   #hasSameOrder(tenantQueue: TenantQueue, read: TenantQueue): boolean {
     return (
       tenantQueue.inflight === read.inflight &&

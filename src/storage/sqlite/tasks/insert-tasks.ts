@@ -22,8 +22,8 @@ export async function insertTasks(db: SqliteDatabase, params: InsertTasksParams)
     const { node, claims, onClaimed } = claim;
     onClaimed(await finishAndClaim(db, { node, finishes: [], progress: [], claims }));
   }
-  // A task that was claimed begins meanwhile, so this thread does not stop for the disk then.
-  await db.durable({ isAlone: params.tasks.length === 1 && claim === undefined });
+  // A claimed task starts meanwhile, so this thread must not block on the disk.
+  await db.durable({ hasSingleWaiter: params.tasks.length === 1 && claim === undefined });
   return inserted;
 }
 
