@@ -76,18 +76,6 @@ export function WeekView({ times, from, onFrom }: WeekViewProps) {
           Today
         </button>
         {data?.isCut && <span className="muted">There are more than are shown.</span>}
-        <span className="grow" />
-        <span className="legend" aria-hidden="true">
-          {LEGEND.map((status) => {
-            const [glyph, word] = shownAs(status);
-            return (
-              <span key={status}>
-                <StateGlyph state={glyph} />
-                {word}
-              </span>
-            );
-          })}
-        </span>
       </div>
       <Read query={{ ...query, data: week }} what="The week">
         {({ bands, days }) =>
@@ -147,6 +135,17 @@ export function WeekView({ times, from, onFrom }: WeekViewProps) {
           )
         }
       </Read>
+      <p className="legend bars-legend" aria-hidden="true">
+        {LEGEND.map((status) => {
+          const [glyph, word] = shownAs(status);
+          return (
+            <span key={status}>
+              <StateGlyph state={glyph} />
+              {word}
+            </span>
+          );
+        })}
+      </p>
     </>
   );
 }
