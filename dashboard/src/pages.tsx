@@ -5,7 +5,7 @@ import { Page } from "./frame/page.tsx";
 import { PageBoundary } from "./frame/page-boundary.tsx";
 import { LiveProvider } from "./live/live.tsx";
 import { Empty } from "./parts/notices.tsx";
-import { Link, matchPath, RouterBase, useLocation } from "./parts/router.tsx";
+import { Link, matchPath, RouterBase, useLocation, useSearch } from "./parts/router.tsx";
 import { ToastProvider } from "./parts/toast.tsx";
 import { navOf, viewsFor } from "./views/registry.ts";
 
@@ -26,6 +26,7 @@ export default function SignedIn() {
 function Pages() {
   const { me } = useSession();
   const [location, navigate] = useLocation();
+  const search = useSearch();
   const [{ nav, routes }] = useState(() => {
     const views = viewsFor(me);
     return { nav: navOf(views), routes: views.flatMap((view) => view.routes) };
@@ -39,7 +40,7 @@ function Pages() {
   }, [isElsewhere, first, navigate]);
   return (
     <Frame nav={nav}>
-      <PageBoundary>
+      <PageBoundary at={`${location}?${search}`}>
         {route !== undefined ? (
           <route.page key={route.path} params={matchPath(route.path, location) ?? {}} />
         ) : (

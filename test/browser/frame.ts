@@ -99,6 +99,18 @@ export function frameTests(world: () => World): void {
     await page.getByRole("heading", { name: "Tasks", level: 1 }).waitFor();
   });
 
+  test("a page that breaks says so, and the others still work", async () => {
+    const { key } = await (await newTenant(world())).key("viewer");
+    const { context, open } = await newPerson(world(), { key });
+    // React reports to the console what the page says, too.
+    context.removeAllListeners("console");
+    await context.route("**/v1/lanes", (route) => route.fulfill({ json: {} }));
+    const page = await open("/lanes");
+    await page.getByRole("heading", { name: "This page is broken" }).waitFor();
+    await page.getByRole("link", { name: "Tasks" }).click();
+    await page.getByText("No tasks yet").waitFor();
+  });
+
   test("below the path of a proxy it works, whether the proxy cuts the path off or not", async () => {
     const tenant = await newTenant(world());
     await tenant.rota.tasks.submit({ agentId: "held", message: "behind a proxy" });

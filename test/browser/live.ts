@@ -54,6 +54,7 @@ export function liveTests(world: () => World): void {
     expect(await rows(page).count()).toBe(1);
     await page.keyboard.press("p");
     await page.getByText("meanwhile").waitFor();
+    await expect.poll(() => page.getByRole("button", { name: "1 new" }).count()).toBe(0);
   });
 
   test("a list that is scrolled down does not jump: new rows wait behind a button", async () => {

@@ -282,8 +282,15 @@ export function overviewTests(world: () => World): void {
     await page.getByRole("button", { name: "Live" }).waitFor();
     await tenant.rota.tasks.submit({ message: "later", runAt: "2100-01-01T00:00:00Z" });
     await page.getByRole("link", { name: /^Waiting 1/ }).waitFor();
+    await page.getByText("Why the oldest waits").click();
+    await page.getByText("All that wait are not due yet").waitFor();
+    const shared = { agentId: "held", concurrencyKey: "one at a time" };
+    await tenant.rota.tasks.submit({ ...shared, message: "has the key" });
+    await tenant.rota.tasks.submit({ ...shared, message: "wants it" });
+    await page.getByText(/wants it, created .* ago: Its concurrency key is taken\./).waitFor();
+    await page.getByRole("link", { name: "wants it" }).waitFor();
     await tenant.rota.tasks.cancel(taskId);
-    await page.getByRole("link", { name: /^Running 0/ }).waitFor();
+    await page.getByRole("link", { name: /^Running 1/ }).waitFor();
   });
 
   test("an error is said where it is, with a way to try again, and an agent does not come here", async () => {

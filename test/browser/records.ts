@@ -164,12 +164,18 @@ export function recordsTests(world: () => World): void {
     await rowsOf(page, "Events").filter({ hasText: "failed" }).waitFor();
     await page.getByRole("button", { name: "Live" }).waitFor();
     await expectAccessibleEverywhere(page, "events");
+    const first = await rowsOf(page, "Events").count();
+    await tenant.rota.tasks.submit({ agentId: "held", message: "comes live" });
+    await expect.poll(() => rowsOf(page, "Events").count()).toBe(first + 2);
     await page.keyboard.press("p");
     await page.getByText("Live updates are paused").waitFor();
+    // Also what has come live stays.
     const before = await rowsOf(page, "Events").count();
+    expect(before).toBe(first + 2);
     const done = tenant.rota.tasks.submit({ agentId: "broken", message: "meanwhile" });
     await done;
     await expect.poll(async () => (await tenant.rota.eventPage({ type: "task.failed" })).count).toBe(2);
+    await page.getByRole("button", { name: /^\d new$/ }).waitFor();
     expect(await rowsOf(page, "Events").count()).toBe(before);
     await page.getByRole("button", { name: "Go on live" }).click();
     await expect.poll(() => rowsOf(page, "Events").count()).toBeGreaterThan(before);

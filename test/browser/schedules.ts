@@ -105,8 +105,10 @@ export function schedulesTests(world: () => World): void {
     const tenant = await newTenant(world());
     await createSome(tenant);
     await tenant.rota.schedules.create({ schedule: "every minute", message: "Look", name: "Look for mail" });
-    const page = await openAs(tenant, "viewer", "/schedules");
+    const page = await openAs(tenant, "viewer", "/schedules?status=active");
     await page.getByRole("link", { name: "Week" }).click();
+    // The filters of the list are there again when the user goes back to it.
+    await expect.poll(() => new URL(page.url()).search).toBe("?status=active&view=week");
     const week = page.getByRole("region", { name: "Week" });
     await week
       .getByRole("link", { name: /^Failed .* Supplier check/ })

@@ -29,6 +29,43 @@ export function signInTests(world: () => World): void {
     await other.getByLabel("API key").waitFor();
   });
 
+  test("an error of the server is said in its words, and the typed key is tried again", async () => {
+    const { key } = await (await newTenant(world())).key("viewer");
+    const { context, open } = await newPerson(world());
+    const page = await open("/tasks");
+    await page.getByLabel("API key").fill(key);
+    await context.route("**/v1/me", (route) =>
+      route.fulfill({ status: 403, json: { code: "forbidden", error: "the tenant is disabled" } }),
+    );
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("heading", { name: "You cannot be signed in now" }).waitFor();
+    await page.getByText("The tenant is disabled.").waitFor();
+    await context.unroute("**/v1/me");
+    await page.getByRole("button", { name: "Try again" }).click();
+    await page.getByText("No tasks yet").waitFor();
+  });
+
+  test("a browser that stores nothing signs in, too", async () => {
+    const { key } = await (await newTenant(world())).key("viewer");
+    const { context, open } = await newPerson(world());
+    const blocked = await context.addInitScript(() => {
+      for (const name of ["localStorage", "sessionStorage"]) {
+        Object.defineProperty(window, name, {
+          get() {
+            throw new DOMException("Access is denied for this document.", "SecurityError");
+          },
+        });
+      }
+    });
+    onTestFinished(() => blocked.dispose());
+    const page = await open("/tasks");
+    await page.getByLabel("API key").fill(key);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByText("No tasks yet").waitFor();
+    await page.getByRole("button", { name: "Switch theme" }).click();
+    expect(await page.evaluate(() => document.documentElement.dataset["theme"])).toBe("dark");
+  });
+
   test("a key that is remembered signs in every tab, and signing out ends it in all of them", async () => {
     const { key } = await (await newTenant(world())).key("viewer");
     const { open } = await newPerson(world());

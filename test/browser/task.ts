@@ -4,6 +4,7 @@ import {
   expectAccessible,
   expectAccessibleEverywhere,
   expectNoSidewaysScroll,
+  gates,
   goTo,
   keepShot,
   newPerson,
@@ -36,12 +37,21 @@ export function taskTests(world: () => World): void {
 
   test("one that waits says why, with links to what holds it, and moves on by itself", async () => {
     const tenant = await newTenant(world());
-    const submit = (message: string) => tenant.rota.tasks.submit({ agentId: "held", message, lane: "slow" });
-    const [first, second] = [await submit("runs first"), await submit("goes next"), await submit("waits")];
-    const third = (await tenant.rota.tasks.list()).tasks[0]?.taskId ?? "";
+    const submit = (message: string, dependsOn?: string[]) =>
+      tenant.rota.tasks.submit({ agentId: "held", message, lane: "slow", ...(dependsOn && { dependsOn }) });
+    const [first, second] = [await submit("runs first"), await submit("goes next")];
+    // Of another agent in another lane.
+    const before = await tenant.rota.tasks.submit({ agentId: "gated", message: "before it" });
+    const { taskId: third } = await submit("waits", [before.taskId]);
     const { open } = await newPerson(world(), { key: (await tenant.key("operator")).key });
     const page = await open(`/tasks/${third}`);
     const why = page.getByRole("region", { name: "Why it waits" });
+    await why.getByText("It waits for another task").waitFor();
+    await page.getByRole("button", { name: "Live" }).waitFor();
+    await expect.poll(() => gates.has(before.taskId)).toBe(true);
+    // No event reports that the task can start now.
+    gates.get(before.taskId)?.();
+    await page.locator(".title-meta").getByText("Queued").waitFor();
     await why.getByText("2nd").waitFor();
     await why.getByText(/slots? of the lane/i).waitFor();
     await why.getByRole("link", { name: "goes next" }).waitFor();
@@ -87,9 +97,22 @@ export function taskTests(world: () => World): void {
       await page.locator(".wf-name", { hasText: name }).waitFor();
     }
     await page.getByRole("button", { name: "[ 37 items ]" }).waitFor();
-    await page.getByRole("region", { name: /^Dependency graph: / }).waitFor();
+    const graph = page.getByRole("region", { name: "Dependency graph" });
+    const start = graph.getByRole("link", { name: /^Done start/ });
+    await start.waitFor();
     expect(await page.locator(".dag rect").count()).toBe(3);
     await expectAccessibleEverywhere(page, "task-failed");
+    // A phone has no hover.
+    await page.locator(".title-meta time").click();
+    await page
+      .getByRole("status")
+      .getByText(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} .*ago$|, now$/)
+      .waitFor();
+    await page.evaluate(() => Object.assign(window, { isSameDocument: true }));
+    await start.focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Find suppliers" }).waitFor();
+    expect(await page.evaluate(() => "isSameDocument" in window)).toBe(true);
   });
 
   test("a result and what it cost are shown, and one just like it is submitted", async () => {
@@ -176,15 +199,23 @@ export function taskTests(world: () => World): void {
     await page.getByRole("alert").getByText("9007199254740993").waitFor();
   });
 
-  test("a viewer has no buttons that change anything", async () => {
+  test("a viewer has no buttons that change anything, and an agent cancels and retries its own", async () => {
     const tenant = await newTenant(world());
     const { taskId } = await tenant.rota.tasks.submit({ agentId: "held", message: "runs" });
-    const page = await (await newPerson(world(), { key: (await tenant.key("viewer")).key })).open(
-      `/tasks/${taskId}`,
-    );
-    await page.getByRole("heading", { name: "runs" }).waitFor();
-    const buttons = await page.locator(".title-acts").getByRole("button").allInnerTexts();
+    const openAs = async (role: "viewer" | "agent") => {
+      const { key } = await tenant.key(role, role === "agent" ? "held" : undefined);
+      const page = await (await newPerson(world(), { key })).open(`/tasks/${taskId}`);
+      await page.getByRole("heading", { name: "runs" }).waitFor();
+      return page;
+    };
+    const viewer = await openAs("viewer");
+    const buttons = await viewer.locator(".title-acts").getByRole("button").allInnerTexts();
     expect(buttons).toEqual(["Copy as curl"]);
+    const agent = await openAs("agent");
+    await agent.getByRole("button", { name: "Cancel" }).click();
+    await agent.locator(".title-meta").getByText("Cancelled").waitFor();
+    await agent.getByRole("button", { name: /^Retry/ }).click();
+    await agent.locator(".title-meta").getByText("Running").waitFor();
   });
 
   test("script in the text of a task stays text, and a very long word stays on the screen", async () => {

@@ -33,6 +33,9 @@ export interface World {
   close(): Promise<void>;
 }
 
+/** Ends a task of the agent `gated`, by its id. */
+export const gates = new Map<string, () => void>();
+
 /** Builds the dashboard if that has not been done for these sources. */
 export async function openWorld(): Promise<World> {
   const dashboard = new DashboardSource({ basePath: "", environment: {}, log: silentLog });
@@ -45,6 +48,7 @@ export async function openWorld(): Promise<World> {
     executors: { message: { type: "echo" }, instruction: { type: "echo" }, custom: { type: "echo" } },
   });
   rota.agent("held", (_task, { signal }) => untilAborted(signal));
+  rota.agent("gated", ({ taskId }) => new Promise<void>((resolve) => gates.set(taskId, resolve)));
   rota.agent("writing", (_task, { signal, progress }) => {
     progress({ text: "I found two addresses", length: 21 });
     return untilAborted(signal);

@@ -11,7 +11,7 @@ export class KeyStore {
   }
 
   get(): string | undefined {
-    return read(sessionStorage, this.#name) ?? read(localStorage, this.#name);
+    return read("sessionStorage", this.#name) ?? read("localStorage", this.#name);
   }
 
   set(key: string, { remember }: { readonly remember: boolean }): void {
@@ -24,9 +24,9 @@ export class KeyStore {
   }
 
   clear(): void {
-    for (const storage of [sessionStorage, localStorage]) {
+    for (const storage of ["sessionStorage", "localStorage"] as const) {
       try {
-        storage.removeItem(this.#name);
+        window[storage].removeItem(this.#name);
       } catch {
         // Storage is disabled: there is nothing to remove.
       }
@@ -34,9 +34,10 @@ export class KeyStore {
   }
 }
 
-function read(storage: Storage, name: string): string | undefined {
+/** Where storage is disabled, even to name it throws. */
+function read(storage: "sessionStorage" | "localStorage", name: string): string | undefined {
   try {
-    return storage.getItem(name) ?? undefined;
+    return window[storage].getItem(name) ?? undefined;
   } catch {
     return undefined;
   }

@@ -1,5 +1,5 @@
 import { createContext, type ReactNode, useContext, useEffect, useRef, useState } from "react";
-import { type CreatedKey, type Me, RotaClient } from "../../../src/client/index.ts";
+import { ConnectionError, type CreatedKey, type Me, RotaClient } from "../../../src/client/index.ts";
 import { Icon } from "../parts/icon.tsx";
 import { type BasePaths, currentBasePaths } from "./base-paths.ts";
 import { hasCode, sentenceOf } from "./errors.ts";
@@ -38,7 +38,7 @@ export function useSession(): Session {
 type State =
   | { readonly kind: "checking" }
   | { readonly kind: "out"; readonly fault: string | undefined }
-  | { readonly kind: "unreachable"; readonly fault: string }
+  | { readonly kind: "failed"; readonly error: unknown; readonly retry: () => void }
   | { readonly kind: "in"; readonly session: Session };
 
 const UNKNOWN_KEY = "This key is unknown or was deleted.";
@@ -108,7 +108,8 @@ export function SessionGate({ children }: { readonly children: ReactNode }) {
         if (remember === undefined) store.clear();
         setState({ kind: "out", fault: key === undefined ? undefined : UNKNOWN_KEY });
       } else {
-        setState({ kind: "unreachable", fault: sentenceOf(error) });
+        // A key that was typed is tried again.
+        setState({ kind: "failed", error, retry: () => void open(key, remember) });
       }
     }
   };
@@ -128,16 +129,16 @@ export function SessionGate({ children }: { readonly children: ReactNode }) {
       );
     case "out":
       return <SignIn fault={state.fault} onKey={(key, remember) => open(key, remember)} />;
-    case "unreachable":
-      return <Unreachable fault={state.fault} onRetry={() => void open(store.get(), undefined)} />;
+    case "failed":
+      return <Failed error={state.error} onRetry={state.retry} />;
   }
 }
 
-function Unreachable({ fault, onRetry }: { readonly fault: string; readonly onRetry: () => void }) {
+function Failed({ error, onRetry }: { readonly error: unknown; readonly onRetry: () => void }) {
   return (
     <main className="empty">
-      <h1>Rota does not answer</h1>
-      <p>{fault}</p>
+      <h1>{error instanceof ConnectionError ? "Rota does not respond" : "You cannot be signed in now"}</h1>
+      <p>{sentenceOf(error)}</p>
       <button type="button" className="btn" onClick={onRetry}>
         <Icon name="retry" />
         Try again

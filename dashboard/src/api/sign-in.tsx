@@ -69,8 +69,8 @@ export function SignIn({ fault, onKey }: SignInProps) {
             <Icon name="right" size={12} />I have no key
           </summary>
           <p className="sub login-hint">
-            On the machine that runs Rota:{" "}
-            <span className="mono">rota keys create --role operator --name me</span>. It is shown once.
+            Ask an admin for a key. Lost every key? Stop Rota and run{" "}
+            <span className="mono">rota keys create --role admin --name me --storage …</span>
           </p>
         </details>
       </main>

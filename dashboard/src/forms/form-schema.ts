@@ -1,4 +1,5 @@
 import { lostNumber } from "../api/exact-json.ts";
+import { fromField, toField } from "../parts/zone.ts";
 
 /** The part of JSON Schema that the server describes its inputs with. */
 export interface JsonSchema {
@@ -142,14 +143,8 @@ function bound(limit: number | undefined): number | undefined {
 export function textOfValue({ kind }: FormField, value: unknown): string {
   if (value === undefined || value === null) return "";
   if (kind === "json") return JSON.stringify(value, null, 2);
-  if (kind === "time") return localTime(String(value));
+  if (kind === "time") return toField(Date.parse(String(value)));
   return Array.isArray(value) ? value.join(", ") : String(value);
-}
-
-/** As a field for a local time has it, to the second. */
-function localTime(text: string): string {
-  const at = new Date(text);
-  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
 }
 
 /**
@@ -217,7 +212,7 @@ function parsedValue({ kind, takesNumber }: FormField, text: string): unknown {
     case "boolean":
       return text === "true";
     case "time":
-      return new Date(text).toISOString();
+      return new Date(fromField(text)).toISOString();
     case "list":
       return text.split(/[\s,]+/).filter((each) => each !== "");
     case "json":

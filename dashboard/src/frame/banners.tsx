@@ -64,6 +64,7 @@ export function Banners() {
   const { data } = useHealth();
   const isAway = useIsAway();
   const { isPaused, togglePaused } = useLiveState();
+  const { may } = useSession();
   const { failing } = useDoctor();
   const sentences = isAway ? [UNREACHABLE] : faultsOf(data);
   return (
@@ -73,7 +74,7 @@ export function Banners() {
           <span>{sentence}</span>
         </Notice>
       ))}
-      {failing.length > 0 && (
+      {may("administer") && failing.length > 0 && (
         <Notice icon="alert">
           <span>
             The doctor found something wrong in {countOf(failing.length, "check")}: {failing.join(", ")}.

@@ -1,22 +1,25 @@
+import type { Permission } from "../api/permissions.ts";
+import { useSession } from "../api/session.tsx";
 import { Dialog } from "../parts/dialog.tsx";
 import type { View } from "../views/view.ts";
 
-const KEYS = [
+const KEYS: readonly (readonly [string, string, string, Permission?])[] = [
   ["j", "k", "Next, previous"],
   ["Enter", "", "Open"],
-  ["x", "", "Select"],
-  ["c", "", "Cancel what is selected"],
-  ["r", "", "Retry what is selected"],
+  ["x", "", "Select", "operate"],
+  ["c", "", "Cancel what is selected or shown", "submit"],
+  ["r", "", "Retry what is selected or shown", "submit"],
   ["/", "", "Search"],
-  ["n", "", "New entry on this page"],
+  ["n", "", "New entry on this page", "submit"],
   ["p", "", "Pause or resume live updates"],
   ["?", "", "This help"],
-] as const;
+];
 
 export function KeyHelp(props: {
   readonly items: readonly NonNullable<View["nav"]>[];
   readonly onClose: () => void;
 }) {
+  const { may } = useSession();
   const goes = props.items.flatMap(({ key, label }) => (key === undefined ? [] : [[key, label] as const]));
   return (
     <Dialog title="Keys" onClose={props.onClose} size="small">
@@ -25,7 +28,7 @@ export function KeyHelp(props: {
           <span className="kbd">Ctrl K</span>
         </dt>
         <dd>Search or jump to</dd>
-        {KEYS.map(([one, other, what]) => (
+        {KEYS.filter(([, , , needs]) => needs === undefined || may(needs)).map(([one, other, what]) => (
           <div key={one}>
             <dt>
               <span className="kbd">{one}</span> {other !== "" && <span className="kbd">{other}</span>}

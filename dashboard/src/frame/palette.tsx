@@ -245,7 +245,7 @@ function useNamed(text: string): readonly Option[] {
     ...matching(data?.sessions, ({ key }) => key).map(({ key }) =>
       go("sessions", `Session ${key}`, sessionHref(key)),
     ),
-    ...matching(data?.schedules, scheduleName).map((each) =>
+    ...matching(data?.schedules, ({ id, name }) => `${name ?? ""} ${id}`).map((each) =>
       go("schedules", `Schedule ${scheduleName(each)}`, `/schedules/${each.id}`),
     ),
   ];

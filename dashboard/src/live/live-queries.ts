@@ -62,14 +62,14 @@ export class LiveQueries {
   #take(events: readonly RotaEvent[]): void {
     // Also queries that are not on screen: a user who goes back to a list finds its rows current.
     for (const query of this.#queries.all()) {
-      const { live, patch } = query.meta ?? {};
+      const { live, patch, isHeld } = query.meta ?? {};
       if (!this.paused.get() && patch !== undefined && query.state.data !== undefined) {
         const patched = patch(query.state.data as never, events);
         if (patched !== query.state.data) {
           query.setData(patched, query.state.dataUpdatedAt);
         }
       }
-      if (live !== undefined && events.some(live)) this.#changed(query);
+      if (live !== undefined && !isHeld?.() && events.some(live)) this.#changed(query);
     }
   }
 
@@ -86,7 +86,7 @@ export class LiveQueries {
   /** A query that is not on screen is read when it is shown again, however recently it was read. */
   #changed(query: Query): void {
     if (query.isActive()) this.#mark(query);
-    else query.invalidate();
+    else query.outdate();
   }
 
   #mark(query: Query): void {
@@ -107,6 +107,8 @@ export class LiveQueries {
       } else if (query.state.isFetching) {
         // The running request began before this event, so its response may not include it.
         this.#readAfter(query, FIRST_MS);
+      } else if (query.meta?.isHeld?.()) {
+        query.outdate();
       } else {
         this.#readAt.set(hash, performance.now());
         query.invalidate();

@@ -9,7 +9,7 @@ import { LiveQueries } from "./live-queries.ts";
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-/** Tabs that hear each other. */
+/** Tabs that receive each other's messages. */
 function newRoom(): () => Channel {
   const all = new Set<{ listeners: Set<(message: TabMessage) => void> }>();
   return () => {
@@ -190,7 +190,7 @@ describe("tabs without locks", () => {
     const leaders: Leadership[] = [new HeartbeatLeadership(one, "a")];
     leaders[0]?.join(lead("a"));
     await vi.advanceTimersByTimeAsync(1_000);
-    // It did not hear of the first, as after a computer slept.
+    // It received nothing from the first, as after a computer slept.
     const deaf = { ...other, listen: () => () => {} } as Channel;
     const late = new HeartbeatLeadership(deaf, "b");
     late.join(lead("b"));
@@ -257,6 +257,7 @@ describe("queries", () => {
     let reads = 0;
     let isSlow = false;
     const away = { isAway: false };
+    const held = { isHeld: false };
     const slow = (value: boolean) => {
       isSlow = value;
     };
@@ -271,6 +272,7 @@ describe("queries", () => {
       },
       meta: {
         live: ({ lane }: RotaEvent) => lane === "main",
+        isHeld: () => held.isHeld,
         patch: (data: { n: number }, events: readonly RotaEvent[]) =>
           events.some(({ taskId }) => taskId === "patched") ? { n: 100 } : data,
       },
@@ -282,6 +284,7 @@ describe("queries", () => {
       server,
       feed,
       away,
+      held,
       live,
       slow,
       leave,
@@ -355,6 +358,30 @@ describe("queries", () => {
     server.send(event(2));
     await vi.advanceTimersByTimeAsync(1_000);
     expect([isStale(), reads()]).toEqual([true, 1]);
+  });
+
+  test("that are held are patched and not read, whatever happens, also when that is not known", async () => {
+    const { server, live, held, isStale, reads, data } = await openQuery();
+    // What was due before does not move them either.
+    server.send(event(1));
+    await vi.advanceTimersByTimeAsync(100);
+    held.isHeld = true;
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect([reads(), isStale()]).toEqual([1, true]);
+    server.send(event(2, { taskId: "patched" }));
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect([reads(), data()]).toEqual([1, 100]);
+    // A busy server.
+    server.send(...Array.from({ length: 250 }, (_, n) => event(n + 3)));
+    await vi.advanceTimersByTimeAsync(5_000);
+    live.togglePaused();
+    live.togglePaused();
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(reads()).toBe(1);
+    held.isHeld = false;
+    server.send(event(300));
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect([reads(), isStale()]).toEqual([2, false]);
   });
 
   test("stay as they are while paused, and catch up after", async () => {

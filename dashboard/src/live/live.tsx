@@ -52,6 +52,8 @@ export function LiveProvider({ children }: { readonly children: ReactNode }) {
     live.queries.start();
     const shown = () => live.feed.setHidden(document.hidden);
     document.addEventListener("visibilitychange", shown);
+    // A tab may be opened in the background.
+    shown();
     return () => {
       document.removeEventListener("visibilitychange", shown);
       live.queries.stop();

@@ -78,6 +78,21 @@ export function Fault({ error, what, onRetry }: { error: unknown; what: string; 
   );
 }
 
+/** Above data that is shown although it could not be read anew. */
+export function Stale({ error, what, onRetry }: { error: unknown; what: string; onRetry: () => void }) {
+  if (error === null) return null;
+  return (
+    <p className="notice" role="status">
+      <span>
+        {what} could not be refreshed: {sentenceOf(error)}
+      </span>
+      <button type="button" className="link" onClick={onRetry}>
+        Try again
+      </button>
+    </p>
+  );
+}
+
 /** Shorter requests show no indicator, which would only flicker. */
 const LOADING_AFTER_MS = 300;
 

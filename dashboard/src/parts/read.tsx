@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import { Fault, Loading } from "./notices.tsx";
+import { Fault, Loading, Stale } from "./notices.tsx";
 
 interface ReadProps<Data> {
   readonly query: {
@@ -12,9 +12,17 @@ interface ReadProps<Data> {
   readonly children: (data: Data) => ReactNode;
 }
 
-/** What a query has read; until then that it is being read, or why it could not be. */
+/** What a query has read, also if it could not be refreshed; until then that it is being read, or why it could not be. */
 export function Read<Data>({ query: { data, error, refetch }, what, children }: ReadProps<Data>) {
-  if (data !== undefined) return children(data);
+  const shared = { error, what, onRetry: () => void refetch() };
+  if (data !== undefined) {
+    return (
+      <>
+        <Stale {...shared} />
+        {children(data)}
+      </>
+    );
+  }
   if (error === null) return <Loading what={what.charAt(0).toLowerCase() + what.slice(1)} />;
-  return <Fault error={error} what={what} onRetry={() => void refetch()} />;
+  return <Fault {...shared} />;
 }

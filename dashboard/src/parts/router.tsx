@@ -11,7 +11,7 @@ import {
 
 type Navigate = (to: string, options?: { readonly replace?: boolean }) => void;
 
-/** Called whenever the address changes. The browser tells only of the back and forward buttons. */
+/** Called whenever the address changes. The browser reports only the back and forward buttons. */
 const listeners = new Set<() => void>();
 const changed = () => {
   for (const listener of listeners) listener();

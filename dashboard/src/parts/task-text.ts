@@ -10,6 +10,11 @@ export function isEnded(state: TaskState): boolean {
   return ENDED.includes(state);
 }
 
+/** Whether a task, or what was explained of it, waits to be started. */
+export function isWaiting({ state }: { readonly state: TaskState }): boolean {
+  return state === "queued" || state === "delayed" || state === "waiting_dependency";
+}
+
 export function priorityWord(priority: number): string {
   return PRIORITIES[priority] ?? String(priority);
 }

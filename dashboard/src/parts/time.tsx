@@ -1,5 +1,6 @@
-import { useSyncExternalStore } from "react";
+import { type ReactNode, useSyncExternalStore } from "react";
 import { formatClock, formatDuration, formatExact, formatMoment, isSameDay, sayRelative } from "./format.ts";
+import { useToast } from "./toast.tsx";
 import { useTimeZone } from "./zone.ts";
 
 /** One timer for all components that show time. It runs only while there are any. */
@@ -31,22 +32,37 @@ export function useNow(): number {
 interface MomentProps {
   /** RFC 3339. */
   readonly at: string;
-  readonly className?: string;
+  readonly className?: string | undefined;
 }
 
-/** A time in short form, with the exact time on hover. */
+interface TimeProps extends MomentProps {
+  readonly time: number;
+  /** After the exact time. */
+  readonly note?: string;
+  readonly children: ReactNode;
+}
+
+/** A time with the exact one on hover, and on a click or tap, since a phone has no hover. */
+function Time({ at, className, time, note = "", children }: TimeProps) {
+  const toast = useToast();
+  const exact = formatExact(time, useTimeZone()) + note;
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: with a keyboard and a screen reader, the title is read.
+    <time className={className} dateTime={at} title={exact} onClick={() => toast(exact)}>
+      {children}
+    </time>
+  );
+}
+
+/** A time in short form. */
 export function Moment({ at, className }: MomentProps) {
   const shown = useNow();
   const zone = useTimeZone();
   const time = Date.parse(at);
   return (
-    <time
-      className={className}
-      dateTime={at}
-      title={`${formatExact(time, zone)}, ${sayRelative(time, shown)}`}
-    >
+    <Time at={at} time={time} note={`, ${sayRelative(time, shown)}`} className={className}>
       {formatMoment(time, shown, zone)}
-    </time>
+    </Time>
   );
 }
 
@@ -57,9 +73,9 @@ export function Clock({ at }: MomentProps) {
   const time = Date.parse(at);
   const clock = formatClock(time, zone);
   return (
-    <time dateTime={at} title={`${formatExact(time, zone)}, ${sayRelative(time, shown)}`}>
+    <Time at={at} time={time} note={`, ${sayRelative(time, shown)}`}>
       {isSameDay(time, shown, zone) ? clock : `${formatMoment(time, shown, zone)}, ${clock}`}
-    </time>
+    </Time>
   );
 }
 
@@ -68,15 +84,14 @@ interface RelativeProps extends MomentProps {
   readonly isPast?: boolean;
 }
 
-/** How long ago, or in how long, with the exact time on hover. */
+/** How long ago, or in how long. */
 export function Relative({ at, className, isPast = false }: RelativeProps) {
   const shown = useNow();
-  const zone = useTimeZone();
   const time = isPast ? Math.min(Date.parse(at), shown) : Date.parse(at);
   return (
-    <time className={className} dateTime={at} title={formatExact(time, zone)}>
+    <Time at={at} time={time} className={className}>
       {sayRelative(time, shown)}
-    </time>
+    </Time>
   );
 }
 

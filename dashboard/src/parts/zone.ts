@@ -29,6 +29,17 @@ export function useZone(): readonly [Zone, (zone: Zone) => void] {
   return [useSyncExternalStore(chosen.subscribe, chosen.get), choose];
 }
 
+/** The value of a browser's date field, which has no zone, to the second. */
+export function toField(at: number): string {
+  const offset = chosen.get() === "utc" ? 0 : new Date(at).getTimezoneOffset() * 60_000;
+  return new Date(at - offset).toISOString().slice(0, 19);
+}
+
+/** The time that such a field means. NaN: none. */
+export function fromField(text: string): number {
+  return Date.parse(chosen.get() === "utc" ? `${text}Z` : text);
+}
+
 /** For `Intl`. Undefined: the zone of the browser. */
 export function useTimeZone(): "UTC" | undefined {
   return useZone()[0] === "utc" ? "UTC" : undefined;

@@ -27,6 +27,8 @@ export interface QueryState<Data> {
 export interface QueryMeta {
   /** Whether an event may have changed the result of the query. */
   readonly live?: (event: RotaEvent) => boolean;
+  /** Whether it is not fetched by itself now: the user reads further down, and rows must not move. */
+  readonly isHeld?: () => boolean;
   /** Applies events to the shown data at once. Returns the same object if nothing changes. */
   readonly patch?: (data: never, events: readonly RotaEvent[]) => unknown;
 }
@@ -138,8 +140,13 @@ export class Query<Data = unknown> {
     this.#set({ data: keepEqual(this.state.data, data), error: null, dataUpdatedAt: updatedAt });
   }
 
-  invalidate(): void {
+  /** The data may have changed, and is not fetched now. */
+  outdate(): void {
     this.#set({ isInvalidated: true });
+  }
+
+  invalidate(): void {
+    this.outdate();
     if (this.isActive()) void this.refetch();
   }
 
@@ -160,7 +167,8 @@ export class Query<Data = unknown> {
         error: null,
         dataUpdatedAt: Date.now(),
         isFetching: false,
-        isInvalidated: false,
+        // The pages before a further one are those of before.
+        isInvalidated: isNext && this.state.isInvalidated,
       });
     } catch (error) {
       if (signal.aborted) return;

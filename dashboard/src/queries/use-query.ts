@@ -38,6 +38,8 @@ export interface UseQueryResult<Data> {
   readonly isPending: boolean;
   readonly isFetching: boolean;
   readonly isEnabled: boolean;
+  /** The data may have changed since it was read. */
+  readonly isInvalidated: boolean;
   readonly isPlaceholderData: boolean;
   readonly dataUpdatedAt: number;
   readonly refetch: () => Promise<void>;
@@ -137,6 +139,7 @@ function useShared<Data>(
       isPending: data === undefined && state.error === null,
       isFetching: state.isFetching,
       isEnabled,
+      isInvalidated: state.isInvalidated,
       isPlaceholderData: placeholder !== undefined,
       dataUpdatedAt: state.dataUpdatedAt,
       refetch: query.refetch,

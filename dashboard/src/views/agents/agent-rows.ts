@@ -6,8 +6,9 @@ export interface AgentRow {
   readonly id: string;
   /** Undefined: it is not listed, but tasks name it. */
   readonly info: AgentInfo | undefined;
-  readonly running: number;
-  readonly waiting: number;
+  /** Undefined: not known yet. */
+  readonly running: number | undefined;
+  readonly waiting: number | undefined;
   /** How many workers run its tasks. */
   readonly workers: number;
   /** Of the time range of the statistics. Undefined: it is not among the busiest, and its numbers are not known. */
@@ -25,9 +26,10 @@ export interface Recent {
 interface AgentParts {
   readonly agents: readonly AgentInfo[];
   readonly workers: readonly Pick<WorkerInfo, "agents" | "state">[];
-  readonly waiting: Readonly<Record<string, number>>;
+  /** Undefined: not read yet, like the running tasks. */
+  readonly waiting?: Readonly<Record<string, number>>;
   /** The agents of the running tasks, once for each task. */
-  readonly running: readonly string[];
+  readonly running?: readonly string[];
   readonly stats: StatsSeries | undefined;
 }
 
@@ -35,7 +37,7 @@ interface AgentParts {
 export function agentRows({ agents, workers, waiting, running, stats }: AgentParts): readonly AgentRow[] {
   const infos = new Map(agents.map((info) => [info.id, info]));
   const counts = new Map<string, number>();
-  for (const id of running) counts.set(id, (counts.get(id) ?? 0) + 1);
+  for (const id of running ?? []) counts.set(id, (counts.get(id) ?? 0) + 1);
   const served = new Map<string, number>();
   for (const { agents, state } of workers) {
     if (state === "lost") continue;
@@ -44,7 +46,7 @@ export function agentRows({ agents, workers, waiting, running, stats }: AgentPar
   const recent = recentOf(stats);
   const ids = new Set([
     ...infos.keys(),
-    ...Object.keys(waiting),
+    ...Object.keys(waiting ?? {}),
     ...counts.keys(),
     ...served.keys(),
     ...recent.keys(),
@@ -56,8 +58,8 @@ export function agentRows({ agents, workers, waiting, running, stats }: AgentPar
     .map((id) => ({
       id,
       info: infos.get(id),
-      running: counts.get(id) ?? 0,
-      waiting: waiting[id] ?? 0,
+      running: running && (counts.get(id) ?? 0),
+      waiting: waiting && (waiting[id] ?? 0),
       workers: served.get(id) ?? 0,
       recent: recent.get(id) ?? (isAllKnown ? NOTHING : undefined),
     }))
@@ -69,7 +71,7 @@ const OTHER = "other";
 const NOTHING: Recent = { done: 0, failed: 0, tokens: 0, runP95: null };
 
 /** Mostly of the last day: what runs changes all the time, and rows that change places cannot be read. */
-function weight({ running, waiting, recent }: AgentRow): number {
+function weight({ running = 0, waiting = 0, recent }: AgentRow): number {
   return running + waiting + (recent === undefined ? 0 : recent.done + recent.failed);
 }
 

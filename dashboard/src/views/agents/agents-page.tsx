@@ -6,6 +6,7 @@ import { useLiveState } from "../../live/live.tsx";
 import { Confirm } from "../../parts/dialog.tsx";
 import { countOf, formatCount, formatDuration, formatShortCount } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
+import { Stale } from "../../parts/notices.tsx";
 import { Read } from "../../parts/read.tsx";
 import { type Column, Records } from "../../parts/records.tsx";
 import { Link } from "../../parts/router.tsx";
@@ -97,10 +98,11 @@ function Limited({
   limit,
   word,
 }: {
-  readonly count: number;
+  readonly count: number | undefined;
   readonly limit: number | undefined;
   readonly word: string;
 }) {
+  if (count === undefined) return "–";
   const isFull = limit !== undefined && count >= limit;
   return (
     <span className={isFull ? "state-ask" : count === 0 ? "muted" : ""}>
@@ -133,7 +135,11 @@ export default function AgentsPage() {
         client.stats({ signal }),
         client.tasks.listRows({ state: ["running", "assigned"], limit: RUNNING_MAX }, { signal }),
       ]);
-      return { waiting: queue.agentCounts, running: running.tasks.map(({ agentId }) => agentId) };
+      return {
+        waiting: queue.agentCounts,
+        running: running.tasks.map(({ agentId }) => agentId),
+        isCut: running.nextCursor !== null,
+      };
     },
     placeholderData: keepPreviousData,
     meta: { live: isChange },
@@ -167,26 +173,32 @@ export default function AgentsPage() {
     >
       <Read query={agents} what="The agents">
         {(list) => (
-          <Records
-            label="Agents"
-            columns={COLUMNS}
-            rows={agentRows({
-              agents: list,
-              workers: workers.data?.workers ?? [],
-              waiting: {},
-              running: [],
-              ...work.data,
-              stats: stats.data,
-            })}
-            keyOf={({ id }) => id}
-            href={({ id }) => tasksHref({ agentId: id })}
-            actions={
-              canChange
-                ? ({ info }) => info !== undefined && <RowActions agent={info} onOpen={setOpen} />
-                : undefined
-            }
-            actionsWidth="6rem"
-          />
+          <>
+            <Stale error={work.error} what="What runs and waits" onRetry={() => void work.refetch()} />
+            {work.data?.isCut && (
+              <p className="list-end muted">
+                Of the running tasks only the newest {formatCount(RUNNING_MAX)} are counted.
+              </p>
+            )}
+            <Records
+              label="Agents"
+              columns={COLUMNS}
+              rows={agentRows({
+                agents: list,
+                workers: workers.data?.workers ?? [],
+                ...work.data,
+                stats: stats.data,
+              })}
+              keyOf={({ id }) => id}
+              href={({ id }) => tasksHref({ agentId: id })}
+              actions={
+                canChange
+                  ? ({ info }) => info !== undefined && <RowActions agent={info} onOpen={setOpen} />
+                  : undefined
+              }
+              actionsWidth="6rem"
+            />
+          </>
         )}
       </Read>
       {open?.remove !== undefined && <DeleteAgent id={open.remove} onClose={() => setOpen(undefined)} />}

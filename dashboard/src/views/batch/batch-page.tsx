@@ -7,6 +7,7 @@ import { CopyButton } from "../../parts/copy.tsx";
 import { Confirm } from "../../parts/dialog.tsx";
 import { countOf, formatCount, sayDuration, shortId } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
+import { keptHref } from "../../parts/kept-search.ts";
 import { Empty } from "../../parts/notices.tsx";
 import { Read } from "../../parts/read.tsx";
 import { type Column, Records } from "../../parts/records.tsx";
@@ -17,6 +18,7 @@ import { Moment, Span, useNow } from "../../parts/time.tsx";
 import { useAction } from "../../parts/use-action.ts";
 import { useQuery } from "../../queries/use-query.ts";
 import { Graph } from "../task/graph.tsx";
+import { Run, Wait } from "../tasks/task-columns.tsx";
 import { tasksHref } from "../tasks/task-filters.ts";
 import "./batch.css";
 import { criticalPath } from "./critical-path.ts";
@@ -47,7 +49,7 @@ export default function BatchPage({ params }: { readonly params: Record<string, 
       title={`Batch ${shortId(id)}`}
       crumb={
         <>
-          <Link href="/tasks">Tasks</Link>
+          <Link href={keptHref("/tasks")}>Tasks</Link>
           <Icon name="right" size={12} />
           <span className="id fg">{shortId(id)}</span>
           <CopyButton text={() => id} what="id" />
@@ -60,7 +62,7 @@ export default function BatchPage({ params }: { readonly params: Record<string, 
         <Empty
           title="There is no such batch"
           action={
-            <Link className="btn" href="/tasks">
+            <Link className="btn" href={keptHref("/tasks")}>
               All tasks
             </Link>
           }
@@ -178,7 +180,7 @@ function columnsOf(known: ReadonlyMap<string, TaskRow>): readonly Column<BatchTa
       className: "num muted",
       cell: ({ taskId }) => {
         const row = known.get(taskId);
-        return row === undefined ? "–" : <Span from={row.createdAt} to={row.startedAt ?? row.completedAt} />;
+        return row === undefined ? "–" : <Wait task={row} />;
       },
     },
     {
@@ -187,8 +189,8 @@ function columnsOf(known: ReadonlyMap<string, TaskRow>): readonly Column<BatchTa
       className: "num",
       phone: "side",
       cell: ({ taskId }) => {
-        const { startedAt, completedAt } = known.get(taskId) ?? {};
-        return startedAt === undefined ? "–" : <Span from={startedAt} to={completedAt} />;
+        const row = known.get(taskId);
+        return row === undefined ? "–" : <Run task={row} />;
       },
     },
   ];

@@ -71,7 +71,7 @@ export default function EventsPage() {
     ...(filters.taskId !== undefined && { taskId: filters.taskId }),
     ...(filters.before !== undefined && { before: Number(filters.before) }),
   };
-  const { query, events, newCount, showNew } = useTail(filter);
+  const { query, events, newCount, isOutdated, showNew } = useTail(filter);
   return (
     <Page title="Events">
       <div className="bar" role="group" aria-label="Filters">
@@ -99,7 +99,7 @@ export default function EventsPage() {
             )
           ) : (
             <div className="list-wrap">
-              <NewPill count={newCount} onShow={showNew} />
+              <NewPill count={newCount} isOutdated={isOutdated} onShow={showNew} />
               <Records
                 label="Events"
                 columns={COLUMNS}

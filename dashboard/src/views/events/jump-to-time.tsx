@@ -3,6 +3,7 @@ import type { RotaClient } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { useAction } from "../../parts/use-action.ts";
+import { fromField } from "../../parts/zone.ts";
 import { seqAt } from "./seq-at.ts";
 
 interface JumpToTimeProps {
@@ -22,7 +23,7 @@ export function JumpToTime({ isSet, onJump }: JumpToTimeProps) {
   /** What was jumped to last: to leave the field does not do it again. */
   const last = useRef("");
   const go = () => {
-    const at = Date.parse(text);
+    const at = fromField(text);
     if (Number.isNaN(at) || text === last.current) return;
     last.current = text;
     jump.mutate(at);

@@ -10,12 +10,14 @@ const FRESH_MAX = 500;
 /** A list that is scrolled by less than this shows new events at once. */
 const TOP_PX = 60;
 
-/** The log of events, newest first, with new ones on top. While the list is scrolled, they are counted and not shown. */
+/** The log of events, newest first, with new ones on top. While the list is scrolled or paused, they are counted and not shown. */
 export function useTail(filter: EventPageFilter) {
   const { client } = useSession();
   const { isPaused, status } = useLiveState();
+  /** What came since the log was read, newest first. */
   const [fresh, setFresh] = useState<readonly RotaEvent[]>([]);
-  const [shown, setShown] = useState(0);
+  /** Of these, the newest one that is shown. */
+  const [shownSeq, setShownSeq] = useState(0);
   const query = useInfiniteQuery({
     queryKey: ["events", filter],
     queryFn: ({ signal, pageParam }) =>
@@ -26,53 +28,58 @@ export function useTail(filter: EventPageFilter) {
       ),
     initialPageParam: undefined as number | undefined,
     getNextPageParam: ({ next }) => next,
+    // Events are added one by one. It is read anew when some were missed, and every two seconds while the server is busy.
+    meta: { live: () => false, isHeld: () => scrollY >= TOP_PX },
   });
-  const { refetch } = query;
+  const { refetch, isInvalidated, isFetching } = query;
   const { type, taskId, before } = filter;
-  // What is read from a time in the past has nothing new on top.
-  const matches = (event: RotaEvent) =>
-    before === undefined &&
-    (type === undefined || event.type === type) &&
-    (taskId === undefined || event.taskId === taskId);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: with the filters, and once it is live again, the list begins anew.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another list has nothing new yet.
+  useEffect(() => setFresh([]), [type, taskId, before]);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what came before the stream began is in the log alone.
   useEffect(() => {
-    setFresh([]);
-    setShown(0);
-    if (!isPaused && status === "live") void refetch();
-  }, [type, taskId, before, isPaused, status]);
+    if (status === "live" && !isPaused && scrollY < TOP_PX) void refetch();
+  }, [status]);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: `matches` depends on these alone.
   const take = useCallback(
     (events: readonly RotaEvent[]) => {
-      const added = isPaused ? [] : events.filter(matches).toReversed();
-      if (added.length === 0) return;
-      setFresh((current) => [...added, ...current]);
-      if (scrollY < TOP_PX) setShown(Number.POSITIVE_INFINITY);
+      const added = events.filter(
+        (event) =>
+          // What is read from a time in the past has nothing new on top.
+          before === undefined &&
+          (type === undefined || event.type === type) &&
+          (taskId === undefined || event.taskId === taskId),
+      );
+      // Too many are read from the log when they are to be shown.
+      if (added.length > 0) setFresh((now) => [...added.toReversed(), ...now].slice(0, FRESH_MAX));
     },
-    [type, taskId, before, isPaused],
+    [type, taskId, before],
   );
   useLiveEvents(take);
-  useEffect(() => {
-    if (shown === Number.POSITIVE_INFINITY) setShown(fresh.length);
-    if (fresh.length <= FRESH_MAX) return;
-    setFresh([]);
-    setShown(0);
-    void refetch();
-  }, [fresh, shown, refetch]);
 
-  const events = useMemo(() => {
-    const old = query.data?.pages.flatMap((page) => page.events) ?? [];
-    const newest = old[0]?.seq ?? 0;
-    const seen = fresh.slice(Math.max(0, fresh.length - shown));
-    return [...seen.filter(({ seq }) => seq > newest), ...old];
-  }, [query.data, fresh, shown]);
+  const old = useMemo(() => query.data?.pages.flatMap((page) => page.events) ?? [], [query.data]);
+  const readSeq = old[0]?.seq ?? 0;
+  const isOverfull = fresh.length >= FRESH_MAX;
+  useEffect(() => setFresh((now) => now.filter(({ seq }) => seq > readSeq)), [readSeq]);
+  useEffect(() => {
+    if (!isPaused && scrollY < TOP_PX) setShownSeq(fresh[0]?.seq ?? 0);
+  }, [fresh, isPaused]);
+  useEffect(() => {
+    if (isOverfull && !isPaused && scrollY < TOP_PX) void refetch();
+  }, [isOverfull, isPaused, refetch]);
+
   return {
     query,
-    events,
-    newCount: Math.max(0, fresh.length - shown),
+    events: useMemo(
+      () => [...fresh.filter(({ seq }) => seq > readSeq && seq <= shownSeq), ...old],
+      [fresh, old, readSeq, shownSeq],
+    ),
+    newCount: fresh.filter(({ seq }) => seq > Math.max(readSeq, shownSeq)).length,
+    isOutdated: isInvalidated && !isFetching,
     showNew: () => {
-      setShown(fresh.length);
+      setShownSeq(fresh[0]?.seq ?? 0);
+      if (isOverfull || isInvalidated) void refetch();
       scrollTo({ top: 0 });
     },
   };

@@ -25,7 +25,7 @@ const COLUMNS: readonly Column<KeyInfo>[] = [
     width: "minmax(9rem, 1fr)",
     phone: "main",
     className: "name",
-    cell: ({ name }) => <Name name={name} />,
+    cell: (key) => <Name apiKey={key} />,
   },
   {
     head: "Role",
@@ -62,11 +62,11 @@ const COLUMNS: readonly Column<KeyInfo>[] = [
   },
 ];
 
-function Name({ name }: { readonly name: string }) {
+function Name({ apiKey: { id, name } }: { readonly apiKey: KeyInfo }) {
   const { me } = useSession();
   return (
     <>
-      {name} {name === me.keyName && <span className="tag">yours</span>}
+      {name} {id === me.keyId && <span className="tag">yours</span>}
     </>
   );
 }

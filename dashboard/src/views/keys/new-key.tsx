@@ -2,6 +2,7 @@ import { useState } from "react";
 import type { CreatedKey, KeyInput, Role } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { Field, FormDialog, textOf } from "../../parts/form.tsx";
+import { fromField } from "../../parts/zone.ts";
 import { useQueryClient } from "../../queries/query-context.ts";
 
 interface NewKeyProps {
@@ -26,7 +27,7 @@ export function NewKey({ roles, owner, onCreated, onClose }: NewKeyProps) {
       role,
       ...(role === "agent" && agentId !== undefined && { agentId }),
       ...(role === "worker" && agents !== undefined && { agents: agents.split(/[\s,]+/).filter(Boolean) }),
-      ...(expires !== undefined && { expiresAt: new Date(expires).toISOString() }),
+      ...(expires !== undefined && { expiresAt: new Date(fromField(expires)).toISOString() }),
     };
     return client.keys.create(input);
   };

@@ -26,6 +26,7 @@ import { concernsOf } from "./attention.ts";
 import { Charts } from "./charts.tsx";
 import { FirstRun } from "./first-run.tsx";
 import { type History, lastOf, RANGES, type RangeName, shareDone, sumOf } from "./history.ts";
+import { Oldest } from "./oldest.tsx";
 import "./overview.css";
 import { SAMPLE_AGENT } from "./sample.ts";
 import { SampleNotice, useHasSample } from "./sample-notice.tsx";
@@ -359,6 +360,7 @@ function WhyWorkWaits({ waiting: { reasons, total }, oldestMs }: WhyWorkWaitsPro
           );
         })}
       </ul>
+      {total > 0 && <Oldest />}
     </>
   );
 }

@@ -9,8 +9,10 @@ import { Fact, Facts } from "../../parts/facts.tsx";
 import { formatCount, sayDuration, sayRelative, shortId } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { JsonView } from "../../parts/json-view.tsx";
+import { keptHref } from "../../parts/kept-search.ts";
 import { MadeBy } from "../../parts/made-by.tsx";
-import { Empty, Fault, Loading } from "../../parts/notices.tsx";
+import { Empty } from "../../parts/notices.tsx";
+import { Read } from "../../parts/read.tsx";
 import { Link, useLocation } from "../../parts/router.tsx";
 import { StateGlyph, stateTone } from "../../parts/state.tsx";
 import { priorityWord } from "../../parts/task-text.ts";
@@ -33,11 +35,7 @@ export function SchedulePage({ params }: { readonly params: Record<string, strin
   const id = Number(params["id"]);
   const { client } = useSession();
   const { isPaused } = useLiveState();
-  const {
-    data: read,
-    error,
-    refetch,
-  } = useQuery({
+  const query = useQuery({
     queryKey: ["schedule", id],
     queryFn: ({ signal }) => client.schedules.get(id, { signal }),
     refetchInterval: ({ state }) => {
@@ -48,20 +46,17 @@ export function SchedulePage({ params }: { readonly params: Record<string, strin
     meta: { live: (event) => event.scheduleId === id && event.type !== "task.progress" },
   });
   // One that was deleted is not shown any more, although it was read before.
-  const data = hasCode(error, "not_found") ? undefined : read;
+  const isGone = hasCode(query.error, "not_found");
+  const data = isGone ? undefined : query.data;
   const title = data === undefined ? "Schedule" : titleOfSchedule(data);
   return (
     <Page title={title} crumb={<Crumb id={params["id"] ?? ""} />}>
       {data === undefined && <h1 className="vh">Schedule {params["id"]}</h1>}
-      {data !== undefined ? (
-        <ScheduleSheet key={id} schedule={data} title={title} />
-      ) : error === null ? (
-        <Loading what="the schedule" />
-      ) : hasCode(error, "not_found") ? (
+      {isGone ? (
         <Empty
           title="There is no such schedule"
           action={
-            <Link className="btn" href="/schedules">
+            <Link className="btn" href={keptHref("/schedules")}>
               All schedules
             </Link>
           }
@@ -69,7 +64,9 @@ export function SchedulePage({ params }: { readonly params: Record<string, strin
           It may have been deleted, or belong to another tenant.
         </Empty>
       ) : (
-        <Fault error={error} what="The schedule" onRetry={() => void refetch()} />
+        <Read query={query} what="The schedule">
+          {(schedule) => <ScheduleSheet key={id} schedule={schedule} title={title} />}
+        </Read>
       )}
     </Page>
   );
@@ -78,7 +75,7 @@ export function SchedulePage({ params }: { readonly params: Record<string, strin
 function Crumb({ id }: { readonly id: string }) {
   return (
     <>
-      <Link href="/schedules">Schedules</Link>
+      <Link href={keptHref("/schedules")}>Schedules</Link>
       <Icon name="right" size={12} />
       <span className="id fg">{id}</span>
     </>
@@ -126,7 +123,9 @@ function Actions({ schedule, title }: ScheduleProps & { readonly title: string }
   const { may } = useSession();
   const [, navigate] = useLocation();
   const [open, setOpen] = useState<"edit" | "delete">();
-  const { mutate, isPending } = useScheduleActions(schedule.id, { onDeleted: () => navigate("/schedules") });
+  const { mutate, isPending } = useScheduleActions(schedule.id, {
+    onDeleted: () => navigate(keptHref("/schedules")),
+  });
   if (!may("operate")) return null;
   const { status } = schedule;
   return (

@@ -1,10 +1,11 @@
-import type { ScheduleFilter } from "../../../../src/client/index.ts";
+import type { ScheduledTask, ScheduleFilter } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { Page } from "../../frame/page.tsx";
 import { useLiveState } from "../../live/live.tsx";
 import { ChipSelect } from "../../parts/chip.tsx";
 import { Icon } from "../../parts/icon.tsx";
-import { Empty, Fault, Loading, NoMatch, ShowMore } from "../../parts/notices.tsx";
+import { Empty, NoMatch, ShowMore } from "../../parts/notices.tsx";
+import { Read } from "../../parts/read.tsx";
 import { Link } from "../../parts/router.tsx";
 import { type UseFilters, useFilters } from "../../parts/use-filters.ts";
 import { useNew } from "../../parts/use-new.ts";
@@ -68,14 +69,16 @@ export function SchedulesPage() {
 function Bar({ filtering: { filters, set } }: { readonly filtering: Filtering }) {
   const { may } = useSession();
   const isList = filters.view === undefined;
+  const { view: _view, from: _from, ...kept } = filters;
+  const hrefOf = (search: object) => `/schedules?${new URLSearchParams({ ...kept, ...search })}`;
   return (
     <div className="bar" role="group" aria-label="What is shown">
       {may("read") && (
         <nav className="seg" aria-label="View">
-          <Link href="/schedules" aria-current={isList ? "page" : undefined}>
+          <Link href={hrefOf({})} aria-current={isList ? "page" : undefined}>
             List
           </Link>
-          <Link href="/schedules?view=week" aria-current={isList ? undefined : "page"}>
+          <Link href={hrefOf({ view: "week" })} aria-current={isList ? undefined : "page"}>
             Week
           </Link>
         </nav>
@@ -136,7 +139,7 @@ function ScheduleList({ filtering, onNew }: ScheduleListProps) {
   const { isPaused } = useLiveState();
   const { status, agent, times } = filtering.filters;
   const filter = { ...(status && { status }), ...(agent && { agent }) } as ScheduleFilter;
-  const { data, error, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteQuery({
+  const query = useInfiniteQuery({
     queryKey: ["schedules", filter],
     queryFn: ({ signal, pageParam }) =>
       client.schedules.list({ ...filter, ...(pageParam && { cursor: pageParam }) }, { signal }),
@@ -151,19 +154,8 @@ function ScheduleList({ filtering, onNew }: ScheduleListProps) {
     },
     meta: { live: (event) => event.scheduleId !== undefined && event.type !== "task.progress" },
   });
-  if (data === undefined) {
-    return error === null ? (
-      <Loading what="schedules" />
-    ) : (
-      <Fault error={error} what="The schedules" onRetry={() => void refetch()} />
-    );
-  }
-  const schedules = byNextDue(data.pages.flatMap((page) => page.schedules));
-  if (schedules.length === 0 && !hasNextPage) {
-    const count = (status === undefined ? 0 : 1) + (agent === undefined ? 0 : 1);
-    return <NoSchedules count={count} onClear={filtering.clear} onNew={onNew} />;
-  }
-  return (
+  const { hasNextPage, fetchNextPage, isFetchingNextPage } = query;
+  const shown = (schedules: readonly ScheduledTask[]) => (
     <>
       <div className="list cols-sched rows-2" role="table" aria-label="Schedules">
         <div className="lhead" role="row">
@@ -192,6 +184,16 @@ function ScheduleList({ filtering, onNew }: ScheduleListProps) {
       )}
       <BarsLegend />
     </>
+  );
+  return (
+    <Read query={query} what="The schedules">
+      {({ pages }) => {
+        const schedules = byNextDue(pages.flatMap((page) => page.schedules));
+        if (schedules.length > 0 || hasNextPage) return shown(schedules);
+        const count = (status === undefined ? 0 : 1) + (agent === undefined ? 0 : 1);
+        return <NoSchedules count={count} onClear={filtering.clear} onNew={onNew} />;
+      }}
+    </Read>
   );
 }
 

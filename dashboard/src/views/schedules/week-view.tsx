@@ -7,9 +7,9 @@ import { Icon } from "../../parts/icon.tsx";
 import { Empty } from "../../parts/notices.tsx";
 import { Read } from "../../parts/read.tsx";
 import { Link } from "../../parts/router.tsx";
-import { StateGlyph, stateWord } from "../../parts/state.tsx";
+import { type Glyph, StateGlyph, stateWord } from "../../parts/state.tsx";
 import { useNow } from "../../parts/time.tsx";
-import { keepPreviousData, useQuery } from "../../queries/use-query.ts";
+import { keepPreviousData, type UseQueryResult, useQuery } from "../../queries/use-query.ts";
 import { zoneOf } from "./due-time.tsx";
 import { RUN_GLYPHS } from "./run-bars.tsx";
 import { DAY_MS, type PlacedEntry, type WeekParts, weekOf } from "./week.ts";
@@ -24,6 +24,8 @@ const RUN_PAGES_MAX = 20;
 const SCHEDULE_PAGES_MAX = 5;
 /** Due times pass without events. */
 const EVERY_MS = 30_000;
+/** A week with more pages of runs than this is read at these intervals alone, and not at every event. */
+const LIVE_PAGES = 3;
 const HOURS = Array.from({ length: 11 }, (_each, index) => 2 * index + 2);
 
 interface WeekViewProps {
@@ -42,12 +44,18 @@ export function WeekView({ times, from, onFrom }: WeekViewProps) {
   const today = wallTime(now, zone);
   const chosen = Date.parse(from ?? "");
   const first = Number.isNaN(chosen) ? today.dayMs - DAYS_BEFORE * DAY_MS : chosen;
-  const query = useQuery({
+  // Nothing changes any more in a week that has passed, and nothing runs in one to come, whatever the zones of its schedules.
+  const isPast = first + 8 * DAY_MS < today.dayMs;
+  const hasToday = !isPast && first - DAY_MS <= today.dayMs;
+  const query: UseQueryResult<WeekData> = useQuery({
     queryKey: ["schedules", "week", first],
     queryFn: ({ signal }) => readWeek(client, first, signal),
-    refetchInterval: isPaused ? false : EVERY_MS,
+    refetchInterval: isPaused || isPast ? false : EVERY_MS,
     placeholderData: keepPreviousData,
-    meta: { live: (event) => event.scheduleId !== undefined && event.type !== "task.progress" },
+    meta: {
+      live: ({ scheduleId, type }) => scheduleId !== undefined && type !== "task.progress",
+      isHeld: (): boolean => !hasToday || (query.data?.pages ?? 0) > LIVE_PAGES,
+    },
   });
   const { data } = query;
   const week = useMemo(() => data && weekOf({ ...data, zoneOf: (own) => zoneOf(times, own) }), [data, times]);
@@ -127,6 +135,17 @@ export function WeekView({ times, from, onFrom }: WeekViewProps) {
           )
         }
       </Read>
+      <p className="legend bars-legend" aria-hidden="true">
+        {LEGEND.map((status) => {
+          const [glyph, word] = shownAs(status);
+          return (
+            <span key={status}>
+              <StateGlyph state={glyph} />
+              {word}
+            </span>
+          );
+        })}
+      </p>
     </>
   );
 }
@@ -140,10 +159,17 @@ const TONES: Readonly<Record<PlacedEntry["status"], string>> = {
   skipped: "ev-skip",
 };
 
+const LEGEND = ["due", "running", "succeeded", "failed", "skipped", "missed"] as const;
+
+function shownAs(status: PlacedEntry["status"]): readonly [Glyph, string] {
+  if (status === "due") return ["queued", "Due"];
+  const glyph = RUN_GLYPHS[status];
+  return [glyph, stateWord(glyph)];
+}
+
 function Event({ entry, day }: { readonly entry: PlacedEntry; readonly day: string }) {
   const { status, clock, name, href, y, more, moments } = entry;
-  const glyph = status === "due" ? "queued" : RUN_GLYPHS[status];
-  const word = status === "due" ? "Due" : stateWord(glyph);
+  const [glyph, word] = shownAs(status);
   const also = more > 0 ? `, and ${formatCount(more)} more` : "";
   const stands = moments > 1 ? `, for ${formatCount(moments)} due times` : "";
   return (
@@ -169,15 +195,19 @@ function sayDay(day: number): string {
     .replace(",", "");
 }
 
-type WeekData = Omit<WeekParts, "zoneOf"> & { readonly isCut: boolean };
+type WeekData = Omit<WeekParts, "zoneOf"> & {
+  readonly isCut: boolean;
+  /** How many pages of runs were read. */
+  readonly pages: number;
+};
 
 async function readWeek(client: RotaClient, first: number, signal: AbortSignal): Promise<WeekData> {
   // A day more on both sides: the zones of schedules differ by up to 26 hours from the reader's.
   const [from, to] = [first / 1_000 - 86_400, first / 1_000 + 8 * 86_400];
   const now = Math.floor(Date.now() / 1_000);
-  const [schedules, { runs, isCut }, upcoming] = await Promise.all([
+  const [schedules, { runs, isCut, pages }, upcoming] = await Promise.all([
     readSchedules(client, signal),
-    from < now ? readRuns(client, from, to, signal) : { runs: [], isCut: false },
+    from < now ? readRuns(client, from, to, signal) : { runs: [], isCut: false, pages: 0 },
     to > now
       ? client.schedules.upcoming(
           { from: Math.max(from, now), to, limit: UPCOMING_MAX, per_schedule: EACH_MAX },
@@ -185,7 +215,7 @@ async function readWeek(client: RotaClient, first: number, signal: AbortSignal):
         )
       : { moments: [], truncated: false },
   ]);
-  return { first, schedules, runs, upcoming: upcoming.moments, isCut: isCut || upcoming.truncated };
+  return { first, schedules, runs, upcoming: upcoming.moments, isCut: isCut || upcoming.truncated, pages };
 }
 
 async function readSchedules(client: RotaClient, signal: AbortSignal): Promise<readonly ScheduledTask[]> {
@@ -205,11 +235,11 @@ async function readSchedules(client: RotaClient, signal: AbortSignal): Promise<r
 /** The log can be read from now on back only, so weeks long ago need more pages than are read. */
 async function readRuns(client: RotaClient, from: number, to: number, signal: AbortSignal) {
   const runs: Run[] = [];
-  for (let page = 0, cursor: string | null = ""; page < RUN_PAGES_MAX; page += 1) {
+  for (let pages = 1, cursor: string | null = ""; pages <= RUN_PAGES_MAX; pages += 1) {
     const read = await client.runs.list({ since: from, limit: 100, ...(cursor && { cursor }) }, { signal });
     runs.push(...read.runs.filter(({ due_at }) => due_at >= from && due_at < to));
     cursor = read.next_cursor;
-    if (cursor === null) return { runs, isCut: false };
+    if (cursor === null) return { runs, isCut: false, pages };
   }
-  return { runs, isCut: true };
+  return { runs, isCut: true, pages: RUN_PAGES_MAX };
 }

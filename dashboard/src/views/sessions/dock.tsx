@@ -59,7 +59,7 @@ function Behind({ session, waiting }: { readonly session: Session; readonly wait
               {titleOf(task)}
             </Link>
             <Moment className="muted" at={task.createdAt} />
-            {may("operate") && (
+            {may("submit") && (
               <button
                 type="button"
                 className="btn-icon"

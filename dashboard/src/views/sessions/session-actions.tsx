@@ -88,7 +88,7 @@ export function SessionActions({ session, onEdit }: SessionActionsProps) {
           onConfirm={() => mutate("stopAll")}
           onClose={close}
         >
-          <p>What runs in this session is ended, and what waits never starts.</p>
+          <p>Stops running tasks and cancels waiting ones.</p>
         </Confirm>
       )}
       {asked === "reset" && (

@@ -91,7 +91,7 @@ function Context({ session }: { readonly session: Session }) {
             <Gauge tokens={tokens} contextWindow={contextWindow} hasMark={maxConcurrent > 1} />
           )}
           {contextWindow !== null && maxConcurrent > 1 && (
-            <p className="muted">Above the mark this session runs one message at a time.</p>
+            <p className="muted">Above {THROTTLE_PERCENT} % of the context, one message runs at a time.</p>
           )}
         </>
       )}

@@ -28,11 +28,6 @@ export function sessionHref(key: string, kind: string | undefined): string {
   return `/session?${new URLSearchParams({ key, ...(kind === undefined ? {} : { kind }) })}`;
 }
 
-/** Whether a task waits to be started. */
-export function isWaiting({ state }: Task): boolean {
-  return state === "queued" || state === "delayed" || state === "waiting_dependency";
-}
-
 /** The whole text of a message. */
 export function saidIn(task: Task): string {
   return task.message ?? task.instruction ?? titleOf(task);

@@ -7,9 +7,9 @@ import { Page } from "../../frame/page.tsx";
 import { Field, FormDialog, textOf } from "../../parts/form.tsx";
 import { countOf, formatCount, formatShortCount } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
-import { Empty, Fault, Loading } from "../../parts/notices.tsx";
+import { Empty, Fault, Loading, Stale } from "../../parts/notices.tsx";
 import { type Column, Records } from "../../parts/records.tsx";
-import { useLocation } from "../../parts/router.tsx";
+import { Link, useLocation } from "../../parts/router.tsx";
 import { stateWord } from "../../parts/state.tsx";
 import { useNew } from "../../parts/use-new.ts";
 import { KindFilter, useKind } from "./kind-filter.tsx";
@@ -81,22 +81,34 @@ export default function SessionsPage() {
       </div>
       {isLoading ? (
         <Loading what="sessions" />
-      ) : error !== null ? (
+      ) : error !== null && sessions.length === 0 ? (
         <Fault error={error} what="The sessions" onRetry={reload} />
       ) : sessions.length === 0 ? (
-        <Empty title={hidden === 0 ? "No sessions yet" : "No session of this kind"}>
+        <Empty
+          title={hidden === 0 ? "No sessions yet" : "No session of this kind"}
+          action={
+            hidden > 0 && (
+              <Link className="btn" href="/sessions?kind=all">
+                Show all kinds
+              </Link>
+            )
+          }
+        >
           {hidden === 0
             ? "A session is a conversation: what is said in it is answered in order. The first message makes it."
             : `${countOf(hidden, "session")} of other kinds ${hidden === 1 ? "is" : "are"} not shown.`}
         </Empty>
       ) : (
-        <Records
-          label="Sessions"
-          columns={COLUMNS}
-          rows={sessions}
-          keyOf={({ key }) => key}
-          href={({ key }) => sessionHref(key, kind)}
-        />
+        <>
+          <Stale error={error} what="The sessions" onRetry={reload} />
+          <Records
+            label="Sessions"
+            columns={COLUMNS}
+            rows={sessions}
+            keyOf={({ key }) => key}
+            href={({ key }) => sessionHref(key, kind)}
+          />
+        </>
       )}
       {hasMore && (
         <p className="list-end">

@@ -68,7 +68,7 @@ export function SettingsDialog({
           />
         ))}
       </div>
-      <p className="muted">An empty field takes back what was set for this session.</p>
+      <p className="muted">Empty: use the default.</p>
     </FormDialog>
   );
 }

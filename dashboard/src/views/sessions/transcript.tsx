@@ -1,13 +1,15 @@
 import { type ReactNode, useCallback, useLayoutEffect, useRef, useState } from "react";
 import type { RotaEvent, Task } from "../../../../src/client/index.ts";
 import { useLiveEvents } from "../../live/live.tsx";
-import { formatCount, shortId } from "../../parts/format.ts";
+import { formatCount, formatMoment, isSameDay, shortId } from "../../parts/format.ts";
 import { JsonView } from "../../parts/json-view.tsx";
 import { Empty } from "../../parts/notices.tsx";
 import { Link } from "../../parts/router.tsx";
 import { StateGlyph, stateWord } from "../../parts/state.tsx";
+import { isWaiting } from "../../parts/task-text.ts";
 import { Moment, Span } from "../../parts/time.tsx";
-import { answerIn, endIn, isWaiting, saidIn } from "./session-text.ts";
+import { useTimeZone } from "../../parts/zone.ts";
+import { answerIn, endIn, saidIn } from "./session-text.ts";
 import type { Transcript } from "./use-transcript.ts";
 
 /** Longer texts are cut: the page of the task shows the whole text. */
@@ -29,7 +31,9 @@ export function Talk({ sessionKey, transcript, children }: TalkProps) {
   const isAtEnd = useRef(true);
   const belowPx = useRef(0);
   const progress = useProgress(sessionKey);
+  const zone = useTimeZone();
   const said = tasks.filter((task) => !isWaiting(task));
+  const days = said.map((task) => dayOf(task, zone));
   const first = tasks[0]?.taskId;
   // If the user is at the end, scrolls to new messages. Earlier messages must not move the view.
   // biome-ignore lint/correctness/useExhaustiveDependencies: whenever what is shown may have become longer.
@@ -75,7 +79,7 @@ export function Talk({ sessionKey, transcript, children }: TalkProps) {
           <Turn
             key={task.taskId}
             task={task}
-            isNewDay={dayOf(task) !== dayOf(said[index - 1])}
+            day={days[index] === days[index - 1] ? undefined : days[index]}
             progress={progress.get(task.taskId)}
           />
         ))}
@@ -110,15 +114,16 @@ function useProgress(key: string): ReadonlyMap<string, unknown> {
 
 interface TurnProps {
   readonly task: Task;
-  readonly isNewDay: boolean;
+  /** Undefined: that of the message before. */
+  readonly day: string | undefined;
   readonly progress: unknown;
 }
 
-function Turn({ task, isNewDay, progress }: TurnProps) {
+function Turn({ task, day, progress }: TurnProps) {
   const { taskId, state, createdAt, startedAt, completedAt, usage } = task;
   return (
     <>
-      {isNewDay && <div className="day">{dayOf(task)}</div>}
+      {day !== undefined && <div className="day">{day}</div>}
       <div className="turn">
         <p className="say">
           <Text text={saidIn(task)} taskId={taskId} />
@@ -191,15 +196,8 @@ function Text({ text, taskId }: { readonly text: string; readonly taskId: string
   );
 }
 
-/** `Today`, `8 March`, `8 March 2025`. */
-function dayOf(task: Task | undefined): string {
-  if (task === undefined) return "";
-  const [date, today] = [new Date(task.createdAt), new Date()];
-  if (date.toDateString() === today.toDateString()) return "Today";
-  const isThisYear = date.getFullYear() === today.getFullYear();
-  return date.toLocaleDateString("en-GB", {
-    day: "numeric",
-    month: "long",
-    ...(isThisYear ? {} : { year: "numeric" }),
-  });
+/** `Today`, `8 Mar`, `8 Mar 2025`. */
+function dayOf({ createdAt }: Task, zone: string | undefined): string {
+  const [at, now] = [Date.parse(createdAt), Date.now()];
+  return isSameDay(at, now, zone) ? "Today" : formatMoment(at, now, zone);
 }

@@ -40,8 +40,8 @@ export function useSessions(kind: string | undefined): SessionsQuery {
     getNextPageParam: ({ nextCursor }) => nextCursor ?? undefined,
     refetchOnMount: ({ state }) => (state.data?.pages.length ?? 0) <= SEARCHED_PAGES,
     meta: {
-      live: ({ sessionKey, type }) =>
-        sessionKey !== undefined && type !== "task.progress" && pageCount.current <= SEARCHED_PAGES,
+      live: ({ sessionKey, type }) => sessionKey !== undefined && type !== "task.progress",
+      isHeld: () => pageCount.current > SEARCHED_PAGES,
     },
   });
   pageCount.current = data?.pages.length ?? 0;
@@ -56,7 +56,7 @@ export function useSessions(kind: string | undefined): SessionsQuery {
     sessions,
     kinds,
     hidden: all.length - sessions.length,
-    error: data === undefined ? error : null,
+    error,
     isLoading: isPending,
     hasMore: hasNextPage,
     loadMore: () => void fetchNextPage(),

@@ -12,7 +12,10 @@ import type { GraphEdge, GraphNode } from "./graph-layout.ts";
 /** A larger graph is not readable. */
 const NODES_MAX = 60;
 
-/** The tasks that a task depends on, and those that depend on it: from its batch, else from its own fields. */
+/**
+ * The tasks that a task depends on, and those of its batch that depend on it. The API cannot list the tasks outside of the batch
+ * that do.
+ */
 export function DependencyGraph({ task }: { readonly task: Task }) {
   return task.batchId === undefined ? <Named task={task} /> : <OfBatch task={task} batchId={task.batchId} />;
 }
@@ -65,7 +68,8 @@ function Named({ task }: { readonly task: Task }) {
     ...ids.map((id, index) => {
       const each = found[index];
       return each === undefined
-        ? { id, title: shortId(id), note: "not known", state: "queued" as const }
+        ? // None of them has been read, or this one is no longer kept.
+          { id, title: shortId(id), note: found.length === 0 ? "" : "not known", state: undefined }
         : { id, title: titleOf(each), note: each.agentId, state: each.state };
     }),
     { id: task.taskId, title: titleOf(task), note: "this task", state: task.state },

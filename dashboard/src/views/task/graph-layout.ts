@@ -4,7 +4,8 @@ export interface GraphNode {
   readonly id: string;
   readonly title: string;
   readonly note: string;
-  readonly state: Glyph;
+  /** Undefined: it is not known. */
+  readonly state: Glyph | undefined;
 }
 
 export interface GraphEdge {

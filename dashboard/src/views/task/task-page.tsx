@@ -1,19 +1,27 @@
-import { useCallback, useState } from "react";
-import { inputOfTask, type RotaEvent, type Task, workOfTask } from "../../../../src/client/index.ts";
+import { useCallback, useEffect, useState } from "react";
+import {
+  type Explanation,
+  inputOfTask,
+  type RotaEvent,
+  type Task,
+  workOfTask,
+} from "../../../../src/client/index.ts";
 import { hasCode } from "../../api/errors.ts";
 import { useSession } from "../../api/session.tsx";
 import { Page } from "../../frame/page.tsx";
 import { useKeys } from "../../keys/use-keys.ts";
-import { useLiveEvents } from "../../live/live.tsx";
+import { useLiveEvents, useLiveState } from "../../live/live.tsx";
 import { CopyButton, useCopy } from "../../parts/copy.tsx";
 import { Confirm } from "../../parts/dialog.tsx";
 import { countOf, shortId } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { hasKeys, JsonView, toText } from "../../parts/json-view.tsx";
-import { Empty, Fault, Loading } from "../../parts/notices.tsx";
+import { keptHref } from "../../parts/kept-search.ts";
+import { Empty } from "../../parts/notices.tsx";
+import { Read } from "../../parts/read.tsx";
 import { Link } from "../../parts/router.tsx";
 import { glyphOf, StateBadge } from "../../parts/state.tsx";
-import { isEnded, titleOf } from "../../parts/task-text.ts";
+import { isEnded, isWaiting, titleOf } from "../../parts/task-text.ts";
 import { Clock, Span } from "../../parts/time.tsx";
 import { useAction } from "../../parts/use-action.ts";
 import { useQueryClient } from "../../queries/query-context.ts";
@@ -34,7 +42,7 @@ import { WhyBox } from "./why-box.tsx";
 export default function TaskPage({ params }: { readonly params: Record<string, string> }) {
   const id = params["id"] ?? "";
   const { client } = useSession();
-  const { data, error, refetch } = useQuery({
+  const query = useQuery({
     queryKey: ["task", id],
     queryFn: ({ signal }) => client.tasks.get(id, { signal }),
     meta: {
@@ -45,18 +53,15 @@ export default function TaskPage({ params }: { readonly params: Record<string, s
           .reduce(patchTask, task),
     },
   });
+  const { data, error } = query;
   return (
     <Page title={data === undefined ? "Task" : titleOf(data)} crumb={<Crumb id={id} />}>
       {data === undefined && <h1 className="vh">Task {shortId(id)}</h1>}
-      {data !== undefined ? (
-        <TaskSheet key={id} task={data} />
-      ) : error === null ? (
-        <Loading what="the task" />
-      ) : hasCode(error, "not_found") ? (
+      {data === undefined && hasCode(error, "not_found") ? (
         <Empty
           title="There is no such task"
           action={
-            <Link className="btn" href="/tasks">
+            <Link className="btn" href={keptHref("/tasks")}>
               All tasks
             </Link>
           }
@@ -64,7 +69,9 @@ export default function TaskPage({ params }: { readonly params: Record<string, s
           It may have ended long ago and no longer be kept, or belong to another tenant.
         </Empty>
       ) : (
-        <Fault error={error} what="The task" onRetry={() => void refetch()} />
+        <Read query={query} what="The task">
+          {(task) => <TaskSheet key={id} task={task} />}
+        </Read>
       )}
     </Page>
   );
@@ -73,7 +80,7 @@ export default function TaskPage({ params }: { readonly params: Record<string, s
 function Crumb({ id }: { readonly id: string }) {
   return (
     <>
-      <Link href="/tasks">Tasks</Link>
+      <Link href={keptHref("/tasks")}>Tasks</Link>
       <Icon name="right" size={12} />
       <span className="id fg">{shortId(id)}</span>
       <CopyButton text={() => id} what="id" />
@@ -81,18 +88,56 @@ function Crumb({ id }: { readonly id: string }) {
   );
 }
 
-function TaskSheet({ task }: { readonly task: Task }) {
+/** How often the reasons of a task that waits are read without an event, */
+const WAIT_EVERY_MS = 15_000;
+/** and how long after a time at which one of them ends. */
+const AFTER_DUE_MS = 1_000;
+
+/** When the reasons are read again: no event reports that a due time has passed. */
+function againAfterMs({ reasons }: Explanation): number {
+  const next = Math.min(...reasons.flatMap(({ until }) => (until === undefined ? [] : Date.parse(until))));
+  return Math.min(Math.max(next - Date.now(), 0) + AFTER_DUE_MS, WAIT_EVERY_MS);
+}
+
+/** What holds the task. Undefined: it has ended, or that is not read yet. */
+function useExplanation(task: Task): Explanation | undefined {
+  const { taskId, state, lane, agentId } = task;
   const { client } = useSession();
-  const { taskId, state, error, lane, agentId, attempts } = task;
-  const { data: explanation } = useQuery({
-    queryKey: ["explain", taskId],
-    queryFn: ({ signal }) => client.tasks.explain(taskId, { signal }),
-    enabled: !isEnded(state),
-    // What holds the task depends on the other tasks of its lane and agent.
-    meta: { live: (event) => event.taskId === taskId || event.lane === lane || event.agentId === agentId },
-  });
+  const { isPaused } = useLiveState();
+  const queries = useQueryClient();
+  const { data, dataUpdatedAt }: { readonly data: Explanation | undefined; readonly dataUpdatedAt: number } =
+    useQuery({
+      queryKey: ["explain", taskId],
+      queryFn: ({ signal }) => client.tasks.explain(taskId, { signal }),
+      enabled: !isEnded(state),
+      refetchInterval: (query) =>
+        query.state.data !== undefined && !isPaused && isWaiting(task)
+          ? againAfterMs(query.state.data)
+          : false,
+      meta: {
+        // What holds the task depends on the other tasks of its lane and agent, and on those that it waits for.
+        live: (event): boolean =>
+          event.type !== "task.progress" &&
+          (event.taskId === taskId ||
+            event.lane === lane ||
+            event.agentId === agentId ||
+            data?.reasons.some((reason) => reason.taskId === event.taskId) === true),
+      },
+    });
+  // No event reports that a task can start: the explanation notices it first.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: whenever it was read, whatever the task is by then.
+  useEffect(() => {
+    if (data !== undefined && data.state !== state) {
+      queries.invalidateQueries({ queryKey: ["task", taskId] });
+    }
+  }, [dataUpdatedAt]);
+  return data;
+}
+
+function TaskSheet({ task }: { readonly task: Task }) {
+  const { taskId, state, error, attempts } = task;
+  const explanation = useExplanation(task);
   const tree = useTree(task);
-  const waits = !isEnded(state) && state !== "running" && state !== "assigned";
   const isCurrent = explanation !== undefined && explanation.state === state;
   return (
     <div className="split">
@@ -103,7 +148,9 @@ function TaskSheet({ task }: { readonly task: Task }) {
           // Only what is below the task can be cancelled with it: of the root, all.
           hasStarted={tree?.tasks.some(({ parentTaskId }) => parentTaskId === taskId) ?? false}
         />
-        {waits && isCurrent && <WhyBox task={task} explanation={explanation} />}
+        {explanation !== undefined && isWaiting(task) && isWaiting(explanation) && (
+          <WhyBox task={task} explanation={explanation} />
+        )}
         {error !== undefined && isEnded(state) && state !== "done" && <ErrorCell error={error} task={task} />}
         <Progress task={task} />
         <Timeline task={task} since={isCurrent ? explanation.since : undefined} />
@@ -166,8 +213,9 @@ function Actions({ task, hasStarted }: Omit<TitleBlockProps, "since">) {
   const [isAgain, setAgain] = useState(false);
   const [isTree, setTree] = useState(false);
   const { taskId, state } = task;
-  const canCancel = may("operate") && !isEnded(state);
-  const canRetry = may("operate") && (state === "failed" || state === "cancelled");
+  // An agent may do both with its own tasks, and sees no others.
+  const canCancel = may("submit") && !isEnded(state);
+  const canRetry = may("submit") && (state === "failed" || state === "cancelled");
   const { mutate, isPending } = useAction(
     (action: "cancel" | "retry"): Promise<unknown> => client.tasks[action](taskId),
     {
@@ -201,7 +249,7 @@ function Actions({ task, hasStarted }: Omit<TitleBlockProps, "since">) {
           Cancel
         </button>
       )}
-      {may("operate") && hasStarted && (
+      {may("submit") && hasStarted && (
         <button type="button" className="btn" disabled={tree.isPending} onClick={() => setTree(true)}>
           <Icon name="x" />
           Cancel with all it started

@@ -4,7 +4,7 @@ import { useSession } from "../../api/session.tsx";
 import { countOf } from "../../parts/format.ts";
 import { Link } from "../../parts/router.tsx";
 import { glyphOf, StateGlyph, stateWord } from "../../parts/state.tsx";
-import { isEnded, titleOf } from "../../parts/task-text.ts";
+import { titleOf } from "../../parts/task-text.ts";
 import { useQuery } from "../../queries/use-query.ts";
 import "./task-tree.css";
 import { treeRows } from "./tree-rows.ts";
@@ -22,9 +22,9 @@ export function useTree({ taskId, rootTaskId = taskId, state }: Task) {
     queryFn: ({ signal }) => readTree(client, rootTaskId, signal),
     meta: {
       live: (event): boolean =>
-        // Events do not name the tree: any new task may be part of it, as long as something of it can submit one.
+        // Events do not name the tree: any new task may be part of it, as long as one of its tasks runs and can submit it.
         event.type === "task.created"
-          ? !isEnded(state) || (data?.tasks.length ?? 0) > 1
+          ? state === "running" || data?.tasks.some((task) => task.state === "running") === true
           : event.type !== "task.progress" && known(data?.tasks, event.taskId),
     },
   });

@@ -114,7 +114,7 @@ export function BulkBar({ tasks, selection, filters, hasMore }: BulkBarProps) {
         {!isMatching && (
           <button
             type="button"
-            className="btn btn-quiet hide-s2"
+            className="btn btn-quiet"
             onClick={() => copy([...ids].join("\n"), countOf(ids.size, "id"))}
           >
             <Icon name="copy" />

@@ -5,6 +5,7 @@ import { useKeys } from "../../keys/use-keys.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { stateWord } from "../../parts/state.tsx";
 import type { UseFilters } from "../../parts/use-filters.ts";
+import { fromField, toField } from "../../parts/zone.ts";
 import { useQuery } from "../../queries/use-query.ts";
 import { FILTER_LABELS, RANGES, TASK_FILTERS, TASK_TABS, type TaskFilterName } from "./task-filters.ts";
 
@@ -164,8 +165,8 @@ function Chip({ name, label, value, isNew, onChange, onRemove }: ChipProps) {
           className="chip-input"
           aria-label={label}
           autoFocus={isNew}
-          value={toLocal(value)}
-          onChange={(event) => onChange(fromLocal(event.target.value))}
+          value={fieldOf(value)}
+          onChange={(event) => onChange(momentOf(event.target.value))}
         />
       ) : options === undefined ? (
         <ChipText name={name} label={label} value={value} isNew={isNew} onChange={onChange} />
@@ -205,16 +206,15 @@ function isMoment(value: string): boolean {
   return value !== "" && RANGES[value] === undefined;
 }
 
-/** The value of a browser's date field: without a zone, in local time. */
-function toLocal(value: string): string {
-  const at = new Date(value);
-  if (Number.isNaN(at.getTime())) return "";
-  return new Date(at.getTime() - at.getTimezoneOffset() * MINUTE_MS).toISOString().slice(0, 16);
+/** The value of the field, to the minute. */
+function fieldOf(value: string): string {
+  const at = Date.parse(value);
+  return Number.isNaN(at) ? "" : toField(at).slice(0, 16);
 }
 
-function fromLocal(value: string): string {
-  const at = new Date(value);
-  return Number.isNaN(at.getTime()) ? "" : at.toISOString();
+function momentOf(field: string): string {
+  const at = fromField(field);
+  return Number.isNaN(at) ? "" : new Date(at).toISOString();
 }
 
 /** The groups of the tabs, then each state, then the value of the address if it is another one. */

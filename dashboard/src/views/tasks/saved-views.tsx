@@ -79,7 +79,10 @@ function SaveView({ views, search, onKeep, onClose }: SaveViewProps) {
               Save
             </button>
           </div>
-          <p className="muted">Stored in this browser. To share the view, send a link to this page.</p>
+          <p className="muted">
+            Stored in this browser. To share the view, send a link to this page.
+            {views.length >= VIEWS_MAX && ` There are ${VIEWS_MAX}: a further one replaces the oldest.`}
+          </p>
         </div>
         {views.map((view) => (
           <div key={view.name} className="field-row">

@@ -120,7 +120,7 @@ function glyphOfRow({ state, attempts }: TaskRow): Glyph {
 }
 
 /** How long the task waited for its first start. A task that is not due yet does not wait. */
-function Wait({ task }: { readonly task: TaskRow }) {
+export function Wait({ task }: { readonly task: TaskRow }) {
   const { state, createdAt, startedAt, completedAt, attempts } = task;
   if (startedAt !== undefined) return <Span from={createdAt} to={startedAt} />;
   if (state === "rejected" || (state === "delayed" && attempts === 0)) return "–";
@@ -128,7 +128,7 @@ function Wait({ task }: { readonly task: TaskRow }) {
 }
 
 /** The time since its first start. A task between two attempts does not run. A phone has one column: there it shows the wait until then. */
-function Run({ task }: { readonly task: TaskRow }) {
+export function Run({ task }: { readonly task: TaskRow }) {
   const { state, startedAt, completedAt } = task;
   const isRunning = state === "running" || state === "assigned";
   if (startedAt === undefined || (completedAt === undefined && !isRunning)) {

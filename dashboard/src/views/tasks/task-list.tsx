@@ -2,6 +2,7 @@ import { useEffect, useMemo } from "react";
 import { formatCount, shortId } from "../../parts/format.ts";
 import { Heading } from "../../parts/heading.ts";
 import { NewPill } from "../../parts/new-pill.tsx";
+import { Fault } from "../../parts/notices.tsx";
 import { Records } from "../../parts/records.tsx";
 import { type Entry, NONE } from "./arrange.ts";
 import type { Column } from "./columns.tsx";
@@ -31,7 +32,8 @@ interface TaskListProps {
 /** The tasks that match, with checkboxes for those who may act on them. */
 export function TaskList(props: TaskListProps) {
   const { pages, entries, selection, canSelect, isSelecting, hidden, order, sort, group } = props;
-  const { tasks, hasMore, isCut, loadMore, searchOn, newCount, showNew, setAtTop } = pages;
+  const { tasks, hasMore, isCut, loadMore, moreError, retryMore, searchOn } = pages;
+  const { newCount, isOutdated, showNew, setAtTop } = pages;
   const { ids, isAll, isMatching, toggle, toggleAll } = selection;
   const columns = useMemo(() => taskColumns(hidden, order, sort), [hidden, order, sort]);
   // Further rows would move those on the screen, so they come only when the user wants them.
@@ -47,7 +49,7 @@ export function TaskList(props: TaskListProps) {
   const isSelected = ({ taskId }: { readonly taskId: string }) => isMatching || ids.has(taskId);
   return (
     <div className="list-wrap">
-      <NewPill count={newCount} onShow={showNew} />
+      <NewPill count={newCount} isOutdated={isOutdated} onShow={showNew} />
       <Records
         label="Tasks"
         columns={columns}
@@ -93,6 +95,7 @@ export function TaskList(props: TaskListProps) {
             : undefined
         }
       />
+      {moreError !== null && <Fault error={moreError} what="Further tasks" onRetry={retryMore} />}
       {searchOn !== undefined && (
         <p className="list-end muted">
           {tasks.length === 0 ? "No task matches so far." : "Few tasks match so far."} There are more to

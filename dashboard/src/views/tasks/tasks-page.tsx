@@ -4,7 +4,7 @@ import { useSession } from "../../api/session.tsx";
 import { Page } from "../../frame/page.tsx";
 import { Heading } from "../../parts/heading.ts";
 import { Icon } from "../../parts/icon.tsx";
-import { Empty, Fault, Loading, NoMatch } from "../../parts/notices.tsx";
+import { Empty, Fault, Loading, NoMatch, Stale } from "../../parts/notices.tsx";
 import { useFilters } from "../../parts/use-filters.ts";
 import { useKept } from "../../parts/use-kept.ts";
 import { useNew } from "../../parts/use-new.ts";
@@ -79,7 +79,7 @@ export default function TasksPage() {
       </FilterBar>
       {pages.isLoading ? (
         <Loading what="tasks" />
-      ) : pages.error !== null ? (
+      ) : pages.error !== null && pages.tasks.length === 0 ? (
         <Fault error={pages.error} what="The tasks" onRetry={pages.reload} />
       ) : pages.tasks.length === 0 && !pages.hasMore ? (
         <NoTasks
@@ -88,17 +88,20 @@ export default function TasksPage() {
           onNew={canSubmit ? () => setNew(true) : undefined}
         />
       ) : (
-        <TaskList
-          pages={pages}
-          entries={entries}
-          selection={selection}
-          canSelect={may("operate")}
-          isSelecting={isSelecting}
-          hidden={hidden}
-          order={order}
-          sort={sort}
-          group={group}
-        />
+        <>
+          <Stale error={pages.error} what="The tasks" onRetry={pages.reload} />
+          <TaskList
+            pages={pages}
+            entries={entries}
+            selection={selection}
+            canSelect={may("operate")}
+            isSelecting={isSelecting}
+            hidden={hidden}
+            order={order}
+            sort={sort}
+            group={group}
+          />
+        </>
       )}
       {bulkId !== undefined ? (
         <BulkProgress id={bulkId} onDone={pages.reload} />

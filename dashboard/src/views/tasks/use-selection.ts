@@ -22,25 +22,29 @@ export function useSelection(tasks: readonly TaskRow[]): Selection {
   /** The id, since rows appear and disappear above it. */
   const anchor = useRef<string>(undefined);
   const isAll = isMatching || (tasks.length > 0 && ids.size >= tasks.length);
-  const toggle = useCallback((index: number, isRange: boolean) => {
-    const rows = current.current;
-    const id = rows[index]?.taskId;
-    if (id === undefined) return;
-    const anchorIndex = rows.findIndex(({ taskId }) => taskId === anchor.current);
-    const other = isRange && anchorIndex !== -1 ? anchorIndex : index;
-    anchor.current = id;
-    setMatching(false);
-    setIds((before) => {
-      const after = new Set(before);
-      const isOn = !before.has(id);
-      const [from, to] = [Math.min(other, index), Math.max(other, index)];
-      for (const { taskId } of rows.slice(from, to + 1)) {
-        if (isOn) after.add(taskId);
-        else after.delete(taskId);
-      }
-      return after;
-    });
-  }, []);
+  const toggle = useCallback(
+    (index: number, isRange: boolean) => {
+      const rows = current.current;
+      const id = rows[index]?.taskId;
+      if (id === undefined) return;
+      const anchorIndex = rows.findIndex(({ taskId }) => taskId === anchor.current);
+      const other = isRange && anchorIndex !== -1 ? anchorIndex : index;
+      anchor.current = id;
+      setMatching(false);
+      setIds((before) => {
+        // Of all that match, only those that are loaded can stay selected one by one.
+        const after = new Set(isMatching ? rows.map(({ taskId }) => taskId) : before);
+        const isOn = !after.has(id);
+        const [from, to] = [Math.min(other, index), Math.max(other, index)];
+        for (const { taskId } of rows.slice(from, to + 1)) {
+          if (isOn) after.add(taskId);
+          else after.delete(taskId);
+        }
+        return after;
+      });
+    },
+    [isMatching],
+  );
   const clear = useCallback(() => {
     setMatching(false);
     setIds(new Set());

@@ -25,11 +25,16 @@ export interface TaskPages {
   /** Whether there are more than can be shown. */
   readonly isCut: boolean;
   readonly loadMore: () => void;
+  /** Why the next page could not be read. */
+  readonly moreError: Error | null;
+  readonly retryMore: () => void;
   /** Set if few tasks match and not all have been searched yet. */
   readonly searchOn: (() => void) | undefined;
   readonly reload: () => void;
   /** How many new tasks are not in the list yet. */
   readonly newCount: number;
+  /** Whether the list may have changed in ways that are not counted. */
+  readonly isOutdated: boolean;
   /** Reloads the list from the top. */
   readonly showNew: () => void;
   /** The list updates itself only while its top is on the screen. */
@@ -69,15 +74,23 @@ export function useTaskPages(filters: TaskFilters): TaskPages {
     // A user who comes back to a long list finds it unchanged, without all of its pages being fetched again.
     refetchOnMount: ({ state }) => (state.data?.pages.length ?? 0) <= FRESH_PAGES,
     meta: {
-      live: (event: RotaEvent) => isFresh() && mayConcern(filters, event),
+      live: (event: RotaEvent) => mayConcern(filters, event),
+      isHeld: () => !isFresh(),
       patch: patchRows,
     },
   });
-  const { data, error, isPending, hasNextPage, isFetching, isFetchNextPageError, fetchNextPage, refetch } =
-    query;
+  const { data, error, isPending, hasNextPage, isFetching, isFetchNextPageError } = query;
+  const { isInvalidated, fetchNextPage, refetch } = query;
   pageCount.current = data?.pages.length ?? 0;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another list is searched anew.
-  useEffect(() => setSearchedMax(SEARCHED_PAGES), [queryKey]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another list is searched anew, and has no new rows yet.
+  useEffect(() => {
+    setSearchedMax(SEARCHED_PAGES);
+    setNewCount(0);
+  }, [queryKey]);
+  // What came while the list was paused is read when it goes on.
+  useEffect(() => {
+    if (!isPaused && isFresh()) setNewCount(0);
+  }, [isPaused, isFresh]);
   const tasks = useMemo(() => data?.pages.flatMap((page) => page.tasks) ?? [], [data]);
   const isCut = hasNextPage && tasks.length >= ROWS_MAX;
   // The server looks at only so many tasks for a page: that of a filter which few tasks match can be short or empty.
@@ -101,7 +114,7 @@ export function useTaskPages(filters: TaskFilters): TaskPages {
 
   return {
     tasks,
-    error: data === undefined ? error : null,
+    error: isFetchNextPageError ? null : error,
     isLoading: isPending || (tasks.length === 0 && isSearching),
     searchOn: isShort && !isSearching ? () => setSearchedMax(pageCount.current + SEARCHED_PAGES) : undefined,
     hasMore: hasNextPage && !isCut,
@@ -109,8 +122,11 @@ export function useTaskPages(filters: TaskFilters): TaskPages {
     loadMore: () => {
       if (hasNextPage && !isFetching && !isCut && !isFetchNextPageError) void fetchNextPage();
     },
+    moreError: isFetchNextPageError ? error : null,
+    retryMore: () => void fetchNextPage(),
     reload: () => void refetch(),
     newCount,
+    isOutdated: isInvalidated && !isFetching && !isFresh(),
     showNew: () => {
       setNewCount(0);
       scrollTo({ top: 0 });
@@ -118,7 +134,7 @@ export function useTaskPages(filters: TaskFilters): TaskPages {
     },
     setAtTop: (value) => {
       isAtTop.current = value;
-      if (value && !isPaused && newCount > 0 && isFresh()) {
+      if (value && !isPaused && (newCount > 0 || isInvalidated) && isFresh()) {
         setNewCount(0);
         void refetch();
       }

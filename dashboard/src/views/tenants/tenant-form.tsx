@@ -49,7 +49,7 @@ export function TenantForm({ tenant, onClose }: TenantFormProps) {
           />
         ))}
       </div>
-      <p className="muted">An empty limit is the configured one.</p>
+      <p className="muted">Empty: use the default.</p>
     </FormDialog>
   );
 }

@@ -3,6 +3,7 @@ import { Page } from "../../frame/page.tsx";
 import { ChipText } from "../../parts/chip.tsx";
 import { shortId } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
+import { NoMatch } from "../../parts/notices.tsx";
 import { Read } from "../../parts/read.tsx";
 import { type Column, Records } from "../../parts/records.tsx";
 import { Relative } from "../../parts/time.tsx";
@@ -70,17 +71,21 @@ export default function TenantsPage() {
         <ChipText label="Find" value={filters.q} onChange={(q) => set({ q })} />
       </div>
       <Read query={query} what="The tenants">
-        {({ tenants }) => (
-          <Records
-            label="Tenants"
-            columns={COLUMNS}
-            rows={tenants.filter(({ id, name }) =>
-              `${id} ${name}`.toLowerCase().includes((filters.q ?? "").toLowerCase()),
-            )}
-            keyOf={({ id }) => id}
-            href={({ id }) => `/tenants?${new URLSearchParams({ ...filters, tenant: id })}`}
-          />
-        )}
+        {({ tenants }) => {
+          const rows = tenants.filter(({ id, name }) =>
+            `${id} ${name}`.toLowerCase().includes((filters.q ?? "").toLowerCase()),
+          );
+          if (rows.length === 0) return <NoMatch what="tenant" filters={1} onClear={() => set({ q: "" })} />;
+          return (
+            <Records
+              label="Tenants"
+              columns={COLUMNS}
+              rows={rows}
+              keyOf={({ id }) => id}
+              href={({ id }) => `/tenants?${new URLSearchParams({ ...filters, tenant: id })}`}
+            />
+          );
+        }}
       </Read>
       {isNew && <TenantForm onClose={() => setNew(false)} />}
       {chosen !== undefined && (

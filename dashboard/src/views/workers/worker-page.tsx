@@ -6,7 +6,9 @@ import { CopyButton } from "../../parts/copy.tsx";
 import { Fact, Facts } from "../../parts/facts.tsx";
 import { countOf, formatCount, shortId } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
-import { Empty, Fault, Loading } from "../../parts/notices.tsx";
+import { keptHref } from "../../parts/kept-search.ts";
+import { Empty } from "../../parts/notices.tsx";
+import { Read } from "../../parts/read.tsx";
 import { type Column, Records } from "../../parts/records.tsx";
 import { Link, useLocation } from "../../parts/router.tsx";
 import { glyphOf, StateGlyph, stateTone, stateWord } from "../../parts/state.tsx";
@@ -26,27 +28,24 @@ const LOOKED_THROUGH = 500;
 /** One worker: what it runs now, and what it is. */
 export default function WorkerPage({ params }: { readonly params: Record<string, string> }) {
   const id = params["id"] ?? "";
-  const { data, error, refetch } = useWorker(id);
-  const isGone = error !== null && hasCode(error, "unknown_worker");
+  const query = useWorker(id);
   return (
-    <Page title={data?.name ?? "Worker"} crumb={<Crumb id={id} />}>
-      {isGone ? (
+    <Page title={query.data?.name ?? "Worker"} crumb={<Crumb id={id} />}>
+      {hasCode(query.error, "unknown_worker") ? (
         <Empty
           title="There is no such worker"
           action={
-            <Link className="btn" href="/workers">
+            <Link className="btn" href={keptHref("/workers")}>
               All workers
             </Link>
           }
         >
           It may have stopped, or been lost more than an hour ago.
         </Empty>
-      ) : data !== undefined ? (
-        <WorkerSheet worker={data} />
-      ) : error === null ? (
-        <Loading what="the worker" />
       ) : (
-        <Fault error={error} what="The worker" onRetry={() => void refetch()} />
+        <Read query={query} what="The worker">
+          {(worker) => <WorkerSheet worker={worker} />}
+        </Read>
       )}
     </Page>
   );
@@ -55,7 +54,7 @@ export default function WorkerPage({ params }: { readonly params: Record<string,
 function Crumb({ id }: { readonly id: string }) {
   return (
     <>
-      <Link href="/workers">Workers</Link>
+      <Link href={keptHref("/workers")}>Workers</Link>
       <Icon name="right" size={12} />
       <span className="id fg">{shortId(id)}</span>
       <CopyButton text={() => id} what="id" />
@@ -88,7 +87,7 @@ function WorkerSheet({ worker }: { readonly worker: WorkerInfo }) {
           {note !== "" && <p className="worker-note">{note}</p>}
           {may("operate") && (
             <div className="title-acts">
-              <WorkerActions worker={worker} onRemoved={() => navigate("/workers")} />
+              <WorkerActions worker={worker} onRemoved={() => navigate(keptHref("/workers"))} />
             </div>
           )}
         </div>
