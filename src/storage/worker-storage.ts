@@ -70,7 +70,9 @@ export interface WorkerStorage {
   /**
    * Takes attempts back from a worker: those given, or up to `limit` of all that it holds. The task is queued again; if
    * `counted` and it was `running`, that counts as a retry, and without a retry left the task fails. `maxLost`: each counts as
-   * a loss of its task, as in `tasks.rescue`.
+   * a loss of its task, as in `tasks.rescue`. Left out: the worker did not get them. Then an attempt that is still `assigned` leaves no
+   * trace: no attempt of the task, no event and no signal `fenced`. Otherwise a worker that cannot be reached would add to
+   * `attempts` at each claim.
    */
   takeBack(params: TakeBackParams): Promise<TakenBack>;
   /**

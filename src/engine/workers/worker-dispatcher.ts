@@ -283,8 +283,12 @@ export class WorkerDispatcher extends Service<WorkerDispatcherOptions> {
     else if (!repeated.isAsking) this.polls.give(repeated, assigned);
   }
 
-  /** The response did not reach the worker: the tasks go back at once, uncounted. */
-  async putBack(worker: string, attempts: readonly Held[] | PollAnswer["assigned"]): Promise<void> {
+  /** The worker did not get these: the tasks go back at once, uncounted. `error`: why, for attempts that the worker has named. */
+  async putBack(
+    worker: string,
+    attempts: readonly Held[] | PollAnswer["assigned"],
+    error = "the response to its claim could not be sent",
+  ): Promise<void> {
     const held = attempts.map((attempt) => ({
       seq: "task" in attempt ? attempt.task.seq : attempt.seq,
       token: attempt.token,
@@ -296,7 +300,7 @@ export class WorkerDispatcher extends Service<WorkerDispatcherOptions> {
         attempts: held,
         limit: held.length,
         counted: false,
-        error: "not started: the response to its claim could not be sent",
+        error,
       });
     } catch (error) {
       this.log.warn({ error, worker }, "could not put tasks back that were not delivered; their lease ends");

@@ -37,6 +37,7 @@ import type { StorageClock } from "../../services/storage-clock.ts";
 import {
   ALL_AGENTS,
   type AssignedTask,
+  CLAIMED_PER_POLL_MAX,
   type Storage,
   type WorkerAttempt,
   type WorkerRecord,
@@ -47,6 +48,9 @@ const SERIALIZED_PER_TURN = 524_288;
 
 /** When a worker that got nothing should ask again, and by how much that varies: they must not all ask at the same time. */
 const RETRY_IN_MS = { draining: 2_000, nearlyFull: 500, spread: 1_000 } as const;
+
+/** Why an attempt that the worker has named goes back from a repeated claim. */
+const NO_ROOM = `the response to its claim had no room for it: a response has at most ${CLAIM_BYTES_MAX / 1_048_576} MiB`;
 
 /** What a worker learns about claims when it registers. */
 const CLAIM_LIMITS = { maxWaitS: CLAIM_WAIT_S_MAX, finishesPerClaim: ATTEMPTS_PER_REQUEST_MAX } as const;
@@ -73,6 +77,7 @@ export interface WorkersOptions {
 
 export function createWorkers(options: WorkersOptions): LocalWorkers {
   const { tenant, storage, storageClock, engine, random } = options;
+  const claimSizes = new ClaimSizes();
 
   async function find(id: string): Promise<WorkerRecord> {
     const worker = id.includes("\0") ? null : await storage.workers.get({ tenant, id });
@@ -241,7 +246,7 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
       dispatcher.poll({
         worker,
         claimId,
-        max,
+        max: Math.min(max, claimSizes.maxOf(id)),
         agents: agents ?? null,
         except: options.excluded(worker.labels),
         // Polls that began together must not all end at once. The dispatcher shortens long ones by up to a second more.
@@ -264,7 +269,8 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
         ...(dispatcher.polls.isNearlyFull(tenant) && { retryInMs: retryInMs("nearlyFull", random) }),
       });
     const { attempts, taskTexts, left } = await toClaimed(answer.assigned, { claimId, worker });
-    if (left.length > 0) await dispatcher.putBack(id, left);
+    claimSizes.note(id, { delivered: attempts.length, left: left.length });
+    if (left.length > 0) await dispatcher.putBack(id, left, NO_ROOM);
     return { answer: { attempts }, taskTexts, notDelivered: () => dispatcher.putBack(id, answer.assigned) };
   }
 
@@ -414,6 +420,29 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
   }
 
   return resource;
+}
+
+/**
+ * How many tasks the claims of a worker ask for, if fewer than it wants fitted into a response. All others would be claimed, read and
+ * put back each time.
+ */
+class ClaimSizes {
+  /** By worker; the oldest goes first. */
+  readonly #max = new Map<string, number>();
+
+  maxOf(worker: string): number {
+    return this.#max.get(worker) ?? CLAIMED_PER_POLL_MAX;
+  }
+
+  note(worker: string, { delivered, left }: { delivered: number; left: number }): void {
+    const max = this.maxOf(worker);
+    // Grows again with each full response.
+    const next = left > 0 ? delivered + 1 : delivered >= max ? 2 * max : max;
+    this.#max.delete(worker);
+    if (next >= CLAIMED_PER_POLL_MAX) return;
+    if (this.#max.size >= WORKERS_MAX) this.#max.delete(this.#max.keys().next().value ?? "");
+    this.#max.set(worker, next);
+  }
 }
 
 interface ClaimParams extends Omit<ReturnType<typeof parseClaim>, "finishes"> {

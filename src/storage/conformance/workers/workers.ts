@@ -174,7 +174,7 @@ export function describeWorkers(openWorld: OpenWorld): void {
       expect(fenced).toEqual([]);
       await end(b, false);
       expect(fenced).toEqual([b.token]);
-      await workers.takeBack({ worker, limit: 10, counted: false, error: "gone" });
+      await workers.takeBack({ worker, limit: 10, counted: false, maxLost: 5, error: "gone" });
       expect(fenced).toEqual([b.token, c.token]);
       const found = await workers.attempts({ tokens: [c.token, 1, b.token] });
       expect(found).toMatchObject([
@@ -601,10 +601,13 @@ export function describeWorkers(openWorld: OpenWorld): void {
       expect(await world.storage.counters.recountAll()).toEqual([]);
     });
 
-    test("attempts that are given back uncounted are no loss", async () => {
+    test("attempts that a worker did not get are no loss and leave no trace, unless it has named them", async () => {
       const world = await openForWorkers(openWorld);
       const worker = await registerWorker(world);
       await world.submit({ id: "a", maxRetriesIfLost: 0 });
+      const before = await world.events();
+      const fenced: number[] = [];
+      world.storage.subscribe((signal) => signal.kind === "fenced" && fenced.push(...signal.tokens));
       for (let time = 1; time <= 6; time += 1) {
         const { token, task } = only((await exchange(world, newPoll(worker))).claimed[0] ?? []);
         const attempts = [{ seq: task.seq, token }];
@@ -616,7 +619,26 @@ export function describeWorkers(openWorld: OpenWorld): void {
           error: "not delivered",
         });
       }
-      expect(await world.task("a")).toMatchObject({ state: "queued", retryCount: 0 });
+      expect(await world.task("a")).toMatchObject({ state: "queued", retryCount: 0, attempts: [], startedAt: null });
+      expect(await world.events()).toEqual(before);
+      expect(fenced).toEqual([]);
+      await world.submit({ id: "b" });
+      const poll = newPoll(worker);
+      const [a, b] = (await exchange(world, poll)).claimed[0] ?? [];
+      if (a === undefined || b === undefined) throw new Error("Two were claimed.");
+      expect(a.task.attempts).toMatchObject([{ number: 1 }]);
+      await world.storage.workers.name({ worker, attempts: [{ hash: poll.tokens[0]?.hash ?? "" }], all: true });
+      await world.storage.workers.takeBack({ worker, limit: 10, counted: false, error: "not delivered" });
+      expect(await world.task("a")).toMatchObject({
+        state: "queued",
+        retryCount: 0,
+        attempts: [{ number: 1, outcome: "interrupted", error: "not delivered" }],
+      });
+      expect(await world.task("b")).toMatchObject({ state: "queued", attempts: [] });
+      const types = (await world.events()).slice(before.length).map(({ type, taskId }) => `${type} ${taskId}`);
+      expect(types).toEqual(["task.created b", "task.started a", "task.retrying a"]);
+      expect(fenced).toEqual([a.token]);
+      expect(await world.storage.counters.recountAll()).toEqual([]);
     });
 
     test("attempts past their timeout, deadline or unnamed for a lease are overdue", async () => {

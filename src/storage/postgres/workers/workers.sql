@@ -187,10 +187,11 @@ begin
   end if;
 end $$;
 
--- p_tokens: null, all attempts of the worker. p_max_lost: a task that was lost this often fails; null: this is no loss.
+-- p_tokens: null, all attempts of the worker. p_max_lost: a task that was lost this often fails; null: the worker did not get them,
+-- and what it did not name leaves no trace.
 create function take_back(
   p_now bigint, p_worker text, p_tokens bigint[], p_limit integer, p_counted boolean, p_max_lost integer, p_error text)
-returns table (state text, id text, tenant text, agent text, lane text, token bigint) language plpgsql as $$
+returns table (state text, id text, tenant text, agent text, lane text, token bigint, known boolean) language plpgsql as $$
 #variable_conflict use_column
 declare
   v_now bigint := take_write_lock(p_now);
@@ -219,20 +220,21 @@ begin
      cross join lateral (select losses, retry_count, max_retries_if_lost from task where seq = u.seq offset 0) t
      where l.task_seq = u.seq
     returning l.*, t.losses >= p_max_lost is true as lost, t.losses, p_counted and l.state = 'running' as is_retry,
+              p_max_lost is not null or l.state = 'running' as known,
               t.losses >= p_max_lost is not true
                 and (t.retry_count < t.max_retries_if_lost or not (p_counted and l.state = 'running')) as rescuable)
   select array_agg(row(task_seq, task_seq, token, node, line, attempt, started_at,
                        case when rescuable then 'queued' else 'failed' end,
-                       case when p_max_lost is null then 'interrupted' else 'lost' end, rescuable and is_retry, null,
+                       case when p_max_lost is not null then 'lost' when known then 'interrupted' end, rescuable and is_retry, null,
                        case when lost then 'lost ' || losses || case losses when 1 then ' time' else ' times' end else p_error end,
-                       v_now, null, null, null, null, null, true)::ended_attempt)
+                       v_now, null, null, null, null, null, known)::ended_attempt)
     into v_ended from gone;
   if v_ended is null then return; end if;
   perform end_attempts(v_now, v_ended);
   perform settle_moves(v_now, :RELEASED_MAX);
   :PREEMPT
   return query
-    select e.state, t.id, n.tenant, n.agent, n.lane, e.token
+    select e.state, t.id, n.tenant, n.agent, n.lane, e.token, e.begun
       from unnest(v_ended) e
      cross join lateral (select tenant, agent, lane from line where id = e.line offset 0) n
      cross join lateral (select id from task where seq = e.task_seq offset 0) t order by e.task_seq;

@@ -172,7 +172,7 @@ export function postgresWorkers(db: PostgresDatabase): WorkerStorage {
       };
     },
     async takeBack({ worker, attempts, limit, counted, maxLost, error }) {
-      const rows = await db.write<TaskLabels & { id: string; state: "queued" | "failed"; token: string }>({
+      const rows = await db.write<TakenRow>({
         name: "take_back",
         text: "select * from take_back($1, $2, $3, $4, $5, $6, $7)",
         values: [worker, attempts?.map(({ token }) => token) ?? null, limit, counted, maxLost ?? null, error],
@@ -181,8 +181,10 @@ export function postgresWorkers(db: PostgresDatabase): WorkerStorage {
         db.signal({ kind: "events" });
         db.signal({ kind: "work" });
         db.signal({ kind: "due" });
-        db.signal({ kind: "fenced", tokens: rows.map(({ token }) => Number(token)), reason: "cancelled" });
       }
+      // The next attempt of a task that was not delivered has the same number: a signal could end that one.
+      const tokens = rows.filter(({ known }) => known).map(({ token }) => Number(token));
+      if (tokens.length > 0) db.signal({ kind: "fenced", tokens, reason: "cancelled" });
       const labelsOf = (wanted: "queued" | "failed") =>
         rows
           .filter(({ state }) => state === wanted)
@@ -298,6 +300,14 @@ function toUsage(row: AttemptRow): AttemptUsage | null {
     ...(row.context_tokens === null ? {} : { contextTokens: Number(row.context_tokens) }),
     ...(row.context_window === null ? {} : { contextWindow: Number(row.context_window) }),
   };
+}
+
+interface TakenRow extends TaskLabels {
+  readonly id: string;
+  readonly state: "queued" | "failed";
+  readonly token: string;
+  /** Whether the worker may know of the attempt. */
+  readonly known: boolean;
 }
 
 interface OverdueRow extends TaskRow {
