@@ -8,16 +8,18 @@ import type { AttemptUsage, FinishedAttempt, Held, TaskLabels } from "./task-sto
  * every limit, and only the holder of the fencing token can end them. `node` of such an attempt is the id of the worker.
  *
  * An agent that a live worker names is served, for the tenant of the worker: no node runs it, unless the node has an executor
- * for it. It stays served for `AGENT_MEMORY_MS` after its last worker is gone. A worker that names `*` runs the tasks of its
- * tenant whose agent has the executor `worker`, and those that no node can execute.
+ * for it. It stays served for `AGENT_MEMORY_MS` after its last worker is gone. Workers run agents whose executor is `worker`, and
+ * those to which neither the catalogue nor a node gives one, dead nodes of the last `AGENT_MEMORY_MS` included: the tasks of any
+ * other agent wait for that executor. A worker that names `*` runs all these agents of its tenant.
  */
 export interface WorkerStorage {
   /**
    * Registers a worker. With the `instance` of an earlier one of the same tenant: replaces what is known of it, and returns its
    * id. `full`: there are `WORKERS_MAX` live workers, or the tenant has half of them and there is a second enabled tenant.
+   * `served`: workers may not run this of its agents, because a node serves it, or did before it went away.
    * Writes the notification `worker.registered`, unless the worker is live already.
    */
-  register(params: NewWorker): Promise<RegisteredWorker | { readonly full: "installation" | "tenant" }>;
+  register(params: NewWorker): Promise<RegisteredWorker | RefusedWorker>;
   get(params: { tenant: string; id: string }): Promise<WorkerRecord | null>;
   /** Of a tenant, ordered by name, then by id. */
   list(params: { tenant: string }): Promise<WorkerRecord[]>;
@@ -127,6 +129,8 @@ export interface RegisteredWorker {
   readonly id: string;
   readonly isNew: boolean;
 }
+
+export type RefusedWorker = { readonly full: "installation" | "tenant" } | { readonly served: string };
 
 export interface WorkerRecord extends NewWorker {
   readonly draining: boolean;

@@ -131,11 +131,7 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
     for (const agent of agents) {
       const executor = agent === ALL_AGENTS ? null : options.executorOf(agent);
       if (executor === null) continue;
-      throw new RotaError(
-        "conflict",
-        `the agent "${agent}" already has an executor: ${executor}. Give the agent the executor {"type": "worker"}, or register another agent`,
-        { details: { agentId: agent } },
-      );
+      throw alreadyServed(agent, executor);
     }
   }
 
@@ -290,6 +286,8 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
         version: parsed.version ?? null,
         runtime: parsed.runtime ?? null,
       });
+      if ("served" in registered)
+        throw alreadyServed(registered.served, "that of another node, or of one that was here in the last 7 days");
       if ("full" in registered) {
         const reached =
           registered.full === "tenant"
@@ -443,6 +441,14 @@ class ClaimSizes {
     if (this.#max.size >= WORKERS_MAX) this.#max.delete(this.#max.keys().next().value ?? "");
     this.#max.set(worker, next);
   }
+}
+
+function alreadyServed(agentId: string, executor: string): RotaError {
+  return new RotaError(
+    "conflict",
+    `the agent "${agentId}" already has an executor: ${executor}. Give the agent the executor {"type": "worker"}, or register another agent`,
+    { details: { agentId } },
+  );
 }
 
 interface ClaimParams extends Omit<ReturnType<typeof parseClaim>, "finishes"> {

@@ -69,7 +69,7 @@ export async function openForWorkers(openWorld: OpenWorld): Promise<World> {
 
 export async function registerWorker(world: World, overrides: Partial<NewWorker> = {}): Promise<string> {
   const registered = await world.storage.workers.register(newWorker(overrides));
-  if ("full" in registered) throw new Error("The worker was not registered.");
+  if (!("id" in registered)) throw new Error("The worker was not registered.");
   return registered.id;
 }
 
@@ -733,6 +733,48 @@ export function describeWorkers(openWorld: OpenWorld): void {
       const onNode = await world.claim({ limit: 10 });
       expect(onNode.map(({ task }) => task.id).toSorted()).toEqual(["by kind", "http", "local"]);
       expect(await world.storage.counters.recountAll()).toEqual([]);
+    });
+
+    test("an agent that a node serves is for no worker, also while the node is away", async () => {
+      const world = await openForWorkers(openWorld);
+      const { agents, nodes, workers } = world.storage;
+      const both = ["free", "local"];
+      const [worker, all] = [
+        await registerWorker(world, { agents: both }),
+        await registerWorker(world, { agents: ["*"] }),
+      ];
+      const serve = async (abilities: Abilities) => {
+        for (const node of [NODE, OTHER_NODE]) await nodes.setAbilities({ node, abilities });
+      };
+      await serve({ agents: new Map([["local", true]]), kinds: [] });
+      expect(await workers.register(newWorker({ agents: both }))).toEqual({ served: "local" });
+      await serve(NOTHING);
+      expect(await workers.register(newWorker({ agents: both }))).toEqual({ served: "local" });
+      expect(await workers.register(newWorker({ agents: ["*"] }))).toMatchObject({ isNew: true });
+      await world.submit({ id: "l", agent: "local" }, { id: "f", agent: "free" });
+      expect(await claimIds(world, newPoll(worker, { max: 5 }), newPoll(all, { max: 5 }))).toEqual([["f"], []]);
+      expect((await world.storage.tasks.situation({ tenant: TENANT, id: "l" }))?.noExecutor).toMatchObject({
+        served: true,
+        byWorkers: false,
+      });
+      const definition = { executor: { type: "worker" } };
+      await agents.create({ tenant: TENANT, agent: "local", maxInflight: null, definition });
+      expect(await workers.register(newWorker({ agents: both }))).toMatchObject({ isNew: true });
+      expect(await claimIds(world, newPoll(worker))).toEqual([["l"]]);
+      expect(await world.storage.counters.recountAll()).toEqual([]);
+    });
+
+    test("an agent that a node served is for workers once that is forgotten", async () => {
+      const world = await openForWorkers(openWorld);
+      const abilities: Abilities = { agents: new Map([["local", true]]), kinds: [] };
+      for (const node of [NODE, OTHER_NODE])
+        for (const each of [abilities, NOTHING])
+          await world.storage.nodes.setAbilities({ node, abilities: each });
+      const worker = newWorker({ agents: ["local"] });
+      expect(await world.storage.workers.register(worker)).toEqual({ served: "local" });
+      world.clock.step(AGENT_MEMORY_MS);
+      await world.storage.agents.forget();
+      expect(await world.storage.workers.register(worker)).toMatchObject({ isNew: true });
     });
 
     test("an agent for workers waits while there is none", async () => {

@@ -17,6 +17,7 @@ import {
   type WorkerStorage,
   type WorkerWatch,
 } from "../../storage.ts";
+import { isOpenToWorkers } from "../connection/abilities.ts";
 import { abilitiesChanged } from "../connection/abilities-changed.ts";
 import { notifyOfWorker } from "../log/notifications.ts";
 import {
@@ -39,6 +40,11 @@ export function registerWorker(
   const known = [...state.workers.values()].find(
     ({ tenant, instance }) => tenant === worker.tenant && instance !== null && instance === worker.instance,
   );
+  const { tenant } = worker;
+  const served = worker.agents.find(
+    (agent) => agent !== ALL_AGENTS && !isOpenToWorkers(state, { tenant, agent }),
+  );
+  if (served !== undefined) return { served };
   const live = [...state.workers.values()].filter(({ lost }) => !lost);
   const own = live.filter(({ tenant }) => tenant === worker.tenant);
   if (known === undefined || known.lost) {

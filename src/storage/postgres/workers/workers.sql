@@ -1,9 +1,9 @@
 -- Registers a worker, or registers that of the same instance again. "full_of" names the limit that keeps it out: there may be p_max
--- live workers, and p_tenant_max of a tenant once there is a second enabled one.
+-- live workers, and p_tenant_max of a tenant once there is a second enabled one. "served_agent": workers may not run it.
 create function register_worker(
   p_now bigint, p_id text, p_tenant text, p_instance text, p_key text, p_name text, p_agents text[], p_slots integer,
   p_labels json, p_version text, p_runtime text, p_lease_ms integer, p_heartbeat_ms integer, p_max integer, p_tenant_max integer)
-returns table (id text, is_new boolean, full_of text) language plpgsql as $$
+returns table (id text, is_new boolean, full_of text, served_agent text) language plpgsql as $$
 #variable_conflict use_column
 declare
   v_now bigint := take_write_lock(p_now);
@@ -11,6 +11,13 @@ declare
   v_worker worker;
 begin
   select * into v_known from worker w where w.tenant = p_tenant and w.instance = p_instance;
+  select n.agent into served_agent
+    from (select p_tenant as tenant, u.agent, u.i from unnest(p_agents) with ordinality u(agent, i)) n
+   where n.agent <> ':ALL_AGENTS' and not :IS_OPEN_TO_WORKERS order by n.i limit 1;
+  if found then
+    return next;
+    return;
+  end if;
   if v_known.lost is distinct from false then
     select case when count(*) >= p_max then 'installation'
                 when count(*) filter (where w.tenant = p_tenant) >= p_tenant_max

@@ -13,6 +13,7 @@ import {
   type WorkerRecord,
   type WorkerStorage,
 } from "../../storage.ts";
+import { isOpenToWorkers } from "../connection/abilities.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
 import { readSql } from "../connection/sql-file.ts";
 import { PREEMPT } from "../tasks/preempt-tasks.ts";
@@ -28,6 +29,7 @@ export function postgresWorkers(db: PostgresDatabase): WorkerStorage {
         id: string;
         is_new: boolean;
         full_of: "installation" | "tenant" | null;
+        served_agent: string | null;
       }>({
         name: "register_worker",
         text: "select * from register_worker($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
@@ -49,6 +51,7 @@ export function postgresWorkers(db: PostgresDatabase): WorkerStorage {
         ],
       });
       if (row === undefined) throw new Error("register_worker returned nothing");
+      if (row.served_agent !== null) return { served: row.served_agent };
       if (row.full_of !== null) return { full: row.full_of };
       db.signal({ kind: "work" });
       if (!row.is_new) db.signal({ kind: "workers", ids: [row.id] });
@@ -323,4 +326,5 @@ export const WORKER_FUNCTIONS = readSql(new URL("./workers.sql", import.meta.url
   PREEMPT,
   WORKER_BACK,
   SILENT_FOR,
+  IS_OPEN_TO_WORKERS: isOpenToWorkers("n"),
 });

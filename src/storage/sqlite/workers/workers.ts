@@ -12,6 +12,7 @@ import {
 import type { SqliteDatabase } from "../connection/database.ts";
 import { workerAgentsChanged } from "../connection/steps/change-abilities.ts";
 import type { Transaction } from "../connection/transaction.ts";
+import { firstClosedToWorkers } from "../counters/standing.ts";
 import { notifyOfWorker } from "../log/steps/notify.ts";
 import { hasSecondTenant } from "../tasks/steps/admit-task.ts";
 import { beginAndFinish } from "../tasks/steps/finish-held-tasks.ts";
@@ -161,6 +162,8 @@ function register(tx: Transaction, worker: NewWorker): Registration {
       "select id, lost, tenant, agents from worker where tenant = ? and instance = ?",
     )
     .get(worker.tenant, worker.instance);
+  const served = firstClosedToWorkers(tx.db, worker);
+  if (served !== null) return { served };
   const full = known?.lost === 0 ? null : fullFor(tx, worker.tenant);
   if (full !== null) return { full };
   const values = {
