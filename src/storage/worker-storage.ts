@@ -15,7 +15,7 @@ import type { AttemptUsage, FinishedAttempt, Held, TaskLabels } from "./task-sto
 export interface WorkerStorage {
   /**
    * Registers a worker. With the `instance` of an earlier one of the same tenant: replaces what is known of it, and returns its
-   * id. `full`: there are `WORKERS_MAX` live workers, or the tenant has half of them and there is a second enabled tenant.
+   * id. `full`: there are too many live workers, of all tenants or of this one; see `workersFull`.
    * `served`: workers may not run this of its agents, because a node serves it, or did before it went away.
    * Writes the notification `worker.registered`, unless the worker is live already.
    */
@@ -25,7 +25,7 @@ export interface WorkerStorage {
   list(params: { tenant: string }): Promise<WorkerRecord[]>;
   /**
    * Stores signs of life. A worker that was lost is live again, with the notification `worker.registered`. Returns the ids that
-   * no worker has. Need not wait for the disk: after a power cut the next sign is stored again.
+   * no worker has, and those of lost workers that stay lost because there are too many others, as for `register`. Need not wait for the disk: after a power cut the next sign is stored again.
    */
   renew(params: { signs: readonly WorkerSign[] }): Promise<{ readonly unknown: readonly string[] }>;
   /** The worker gets no more tasks, and its record says so. False: there is none. */

@@ -233,8 +233,9 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
     const { id } = worker;
     const { dispatcher } = engine.workers;
     if (worker.lost) {
-      await storage.workers.renew({ signs: [{ worker: id, polls: true }] });
+      const { unknown } = await storage.workers.renew({ signs: [{ worker: id, polls: true }] });
       engine.workers.records.changed(id);
+      if (unknown.length > 0) throw unknownWorker();
     }
     if (worker.draining) return undeliverable({ attempts: [], drain: true });
     if (options.isDraining()) return undeliverable(drained(random));

@@ -1,5 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { NOT_POLLING_MS, TENANT_WORKERS_MAX, WORKERS_MAX } from "../../../model/worker.ts";
+import {
+  NOT_POLLING_MS,
+  TENANT_WORKERS_MAX,
+  TENANT_WORKERS_MIN,
+  WORKERS_MAX,
+} from "../../../model/worker.ts";
 import { noExecutorError } from "../../no-executor-error.ts";
 import {
   type Abilities,
@@ -119,7 +124,7 @@ export function describeWorkers(openWorld: OpenWorld): void {
       expect(await workers.get({ tenant: TENANT, id })).toMatchObject({ slots: 3 });
     });
 
-    test("there are at most so many live workers, and a tenant has half of them once there is a second", async () => {
+    test("there are at most so many live workers, and a tenant has half of them once there is a second, also when it comes back", async () => {
       const world = await openForWorkers(openWorld);
       const { workers, tenants, notifications } = world.storage;
       const instance = "8a0b7e0e-0000-4000-8000-000000000003";
@@ -131,13 +136,41 @@ export function describeWorkers(openWorld: OpenWorld): void {
       expect(await workers.register(newWorker())).toEqual({ full: "tenant" });
       expect(await notifications.range()).toEqual(notified);
       expect(await workers.register(newWorker({ instance }))).toEqual({ id: first, isNew: false });
+      const ofOther = () => workers.register(newWorker({ tenant: "other" }));
       const left = WORKERS_MAX - TENANT_WORKERS_MAX - 1;
-      await Promise.all(Array.from({ length: left }, (_, n) => registerWorker(world, { tenant: `t${n}` })));
-      expect(await workers.register(newWorker({ tenant: "other" }))).toEqual({ full: "installation" });
+      const [far] = await Promise.all(Array.from({ length: left }, ofOther));
+      expect(await ofOther()).toEqual({ full: "installation" });
       await loseWorker(world, first);
-      expect(await workers.register(newWorker({ tenant: "other" }))).toMatchObject({ isNew: true });
+      expect(await ofOther()).toMatchObject({ isNew: true });
       // A lost worker counts again from the moment that it comes back.
       expect(await workers.register(newWorker({ instance }))).toEqual({ full: "installation" });
+      const sign = { worker: first, polls: true };
+      expect(await workers.renew({ signs: [sign] })).toEqual({ unknown: [first] });
+      expect(await workers.get({ tenant: TENANT, id: first })).toMatchObject({ lost: true });
+      if (far === undefined || !("id" in far)) throw new Error("It was registered.");
+      await loseWorker(world, far.id);
+      // It still has its half.
+      expect(await workers.renew({ signs: [sign] })).toEqual({ unknown: [first] });
+      const { workers: watched } = await workers.watch();
+      const own = watched.find(({ worker, tenant }) => tenant === TENANT && worker !== first);
+      await loseWorker(world, own?.worker ?? "");
+      expect(await workers.renew({ signs: [sign] })).toEqual({ unknown: [] });
+      expect(await workers.get({ tenant: TENANT, id: first })).toMatchObject({ lost: false });
+    });
+
+    test("the first workers of a tenant find room, however many others have", async () => {
+      const world = await openForWorkers(openWorld);
+      const { workers, tenants } = world.storage;
+      await Promise.all(Array.from({ length: WORKERS_MAX }, () => registerWorker(world)));
+      expect(await workers.register(newWorker())).toEqual({ full: "installation" });
+      for (const id of ["second", "third"]) {
+        await tenants.create({ id, name: id, limits: UNBOUNDED });
+        const ids: string[] = [];
+        for (let n = 0; n < TENANT_WORKERS_MIN; n += 1) ids.push(await registerWorker(world, { tenant: id }));
+        expect(await workers.register(newWorker({ tenant: id }))).toEqual({ full: "installation" });
+        await loseWorker(world, ids[0] ?? "");
+        expect(await workers.renew({ signs: [{ worker: ids[0] ?? "", polls: true }] })).toEqual({ unknown: [] });
+      }
     });
 
     test("a worker that is registered again, drained or removed is signalled", async () => {

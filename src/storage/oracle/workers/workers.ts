@@ -1,5 +1,5 @@
 import { agentKey } from "../../../model/agent.ts";
-import { TENANT_WORKERS_MAX, WORKERS_MAX } from "../../../model/worker.ts";
+import { workersFull } from "../../../model/worker.ts";
 import {
   ALL_AGENTS,
   type AttemptNames,
@@ -45,12 +45,8 @@ export function registerWorker(
     (agent) => agent !== ALL_AGENTS && !isOpenToWorkers(state, { tenant, agent }),
   );
   if (served !== undefined) return { served };
-  const live = [...state.workers.values()].filter(({ lost }) => !lost);
-  const own = live.filter(({ tenant }) => tenant === worker.tenant);
-  if (known === undefined || known.lost) {
-    if (live.length >= WORKERS_MAX) return { full: "installation" };
-    if (own.length >= TENANT_WORKERS_MAX && hasSecondEnabledTenant(state)) return { full: "tenant" };
-  }
+  const full = known === undefined || known.lost ? fullFor(state, tenant) : null;
+  if (full !== null) return { full };
   const life = { draining: false, lost: false, registeredAt: now, seenAt: now };
   if (known !== undefined) rememberWorkerAgents(state, known);
   const record =
@@ -65,6 +61,13 @@ export function registerWorker(
     notifyOfWorker(state, "worker.registered", record, { reason, attempts: null });
   }
   return { id: record.id, isNew: known === undefined };
+}
+
+/** Which limit keeps another live worker of this tenant out; null: none. */
+function fullFor(state: OracleState, tenant: string): ReturnType<typeof workersFull> {
+  const live = [...state.workers.values()].filter(({ lost }) => !lost);
+  const own = live.filter((worker) => worker.tenant === tenant);
+  return workersFull({ all: live.length, own: own.length, isShared: hasSecondEnabledTenant(state) });
 }
 
 export function getWorker(
@@ -97,7 +100,9 @@ export function renewWorkers(
     worker.beat += 1;
     worker.seenAt = now;
     if (polls) worker.polledAt = now;
-    if (worker.lost) {
+    if (worker.lost && fullFor(state, worker.tenant) !== null) {
+      unknown.push(id);
+    } else if (worker.lost) {
       worker.lost = false;
       abilitiesChanged(state);
       notifyOfWorker(state, "worker.registered", worker, { reason: WORKER_BACK, attempts: null });

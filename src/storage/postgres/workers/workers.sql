@@ -1,8 +1,8 @@
--- Registers a worker, or registers that of the same instance again. "full_of" names the limit that keeps it out: there may be p_max
--- live workers, and p_tenant_max of a tenant once there is a second enabled one. "served_agent": workers may not run it.
+-- Registers a worker, or registers that of the same instance again. "full_of" names the limit that keeps it out. "served_agent":
+-- workers may not run it.
 create function register_worker(
   p_now bigint, p_id text, p_tenant text, p_instance text, p_key text, p_name text, p_agents text[], p_slots integer,
-  p_labels json, p_version text, p_runtime text, p_lease_ms integer, p_heartbeat_ms integer, p_max integer, p_tenant_max integer)
+  p_labels json, p_version text, p_runtime text, p_lease_ms integer, p_heartbeat_ms integer)
 returns table (id text, is_new boolean, full_of text, served_agent text) language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -19,10 +19,7 @@ begin
     return;
   end if;
   if v_known.lost is distinct from false then
-    select case when count(*) >= p_max then 'installation'
-                when count(*) filter (where w.tenant = p_tenant) >= p_tenant_max
-                     and exists (select 1 from tenant where not disabled offset 1) then 'tenant' end
-      into full_of from worker w where not w.lost;
+    full_of := workers_full(p_tenant);
     if full_of is not null then
       return next;
       return;
@@ -48,6 +45,14 @@ begin
   end if;
   return next;
 end $$;
+
+-- Which limit keeps another live worker of this tenant out; null: none.
+create function workers_full(p_tenant text) returns text language sql stable as $$
+  select case when own < :TENANT_WORKERS_MIN then null
+              when live >= :WORKERS_MAX then 'installation'
+              when own >= :TENANT_WORKERS_MAX and exists (select 1 from tenant where not disabled offset 1) then 'tenant' end
+    from (select count(*) as live, count(*) filter (where tenant = p_tenant) as own from worker where not lost) w
+$$;
 
 create function save_worker_agents(p_worker text, p_tenant text, p_agents text[]) returns void language plpgsql as $$
 #variable_conflict use_column
@@ -91,17 +96,21 @@ begin
      where w.id = any (p_workers) returning w.id, w.lost;
 end $$;
 
-create function revive_worker(p_now bigint, p_worker text) returns void language plpgsql as $$
+-- Lets a worker that was lost serve its agents again. False: there are too many others.
+create function revive_worker(p_now bigint, p_worker text) returns boolean language plpgsql as $$
 #variable_conflict use_column
 declare
   v_now bigint := take_write_lock(p_now);
   v_worker worker;
 begin
+  select * into v_worker from worker w where w.id = p_worker and w.lost;
+  if not found then return true; end if;
+  if workers_full(v_worker.tenant) is not null then return false; end if;
   update worker w set lost = false where w.id = p_worker and w.lost returning w.* into v_worker;
-  if not found then return; end if;
   perform save_worker_agents(p_worker, v_worker.tenant, v_worker.agents);
   perform worker_agents_changed(v_now, v_worker.tenant, v_worker.agents, p_worker);
   perform append_worker_notification(v_now, 'worker.registered', v_worker, null, ':WORKER_BACK');
+  return true;
 end $$;
 
 create function mark_worker_lost(p_now bigint, p_worker text, p_beat bigint) returns text[] language plpgsql as $$

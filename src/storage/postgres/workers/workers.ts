@@ -1,4 +1,4 @@
-import { TENANT_WORKERS_MAX, WORKERS_MAX } from "../../../model/worker.ts";
+import { TENANT_WORKERS_MAX, TENANT_WORKERS_MIN, WORKERS_MAX } from "../../../model/worker.ts";
 import { ALONE_AFTER_LOSSES } from "../../alone-queue.ts";
 import {
   ALL_AGENTS,
@@ -32,7 +32,7 @@ export function postgresWorkers(db: PostgresDatabase): WorkerStorage {
         served_agent: string | null;
       }>({
         name: "register_worker",
-        text: "select * from register_worker($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
+        text: "select * from register_worker($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
         values: [
           worker.id,
           worker.tenant,
@@ -46,8 +46,6 @@ export function postgresWorkers(db: PostgresDatabase): WorkerStorage {
           worker.runtime,
           worker.leaseMs,
           worker.heartbeatMs,
-          WORKERS_MAX,
-          TENANT_WORKERS_MAX,
         ],
       });
       if (row === undefined) throw new Error("register_worker returned nothing");
@@ -81,8 +79,13 @@ export function postgresWorkers(db: PostgresDatabase): WorkerStorage {
       });
       const known = new Set(rows.map(({ id }) => id));
       for (const { id } of rows.filter(({ lost }) => lost)) {
-        await db.write({ name: "revive_worker", text: "select revive_worker($1, $2)", values: [id] });
-        db.signal({ kind: "work" });
+        const [row] = await db.write<{ live: boolean }>({
+          name: "revive_worker",
+          text: "select revive_worker($1, $2) as live",
+          values: [id],
+        });
+        if (row?.live === true) db.signal({ kind: "work" });
+        else known.delete(id);
       }
       return { unknown: signs.map(({ worker }) => worker).filter((id) => !known.has(id)) };
     },
@@ -327,4 +330,7 @@ export const WORKER_FUNCTIONS = readSql(new URL("./workers.sql", import.meta.url
   WORKER_BACK,
   SILENT_FOR,
   IS_OPEN_TO_WORKERS: isOpenToWorkers("n"),
+  WORKERS_MAX,
+  TENANT_WORKERS_MAX,
+  TENANT_WORKERS_MIN,
 });

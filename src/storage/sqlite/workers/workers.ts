@@ -1,4 +1,4 @@
-import { TENANT_WORKERS_MAX, WORKERS_MAX } from "../../../model/worker.ts";
+import { workersFull } from "../../../model/worker.ts";
 import type { AttemptUsage, NewWorker, NotifiedWorker, WorkerRecord, WorkerStorage } from "../../storage.ts";
 import {
   ALL_AGENTS,
@@ -50,11 +50,9 @@ export function sqliteWorkers(db: SqliteDatabase): WorkerStorage {
       );
       const known = db.write(() => beat.all({ now: db.now(), signs: JSON.stringify([...polls]) }));
       const back = known.filter(({ lost }) => lost === 1);
-      if (back.length > 0)
-        db.transact((tx) => {
-          for (const row of back) revive(tx, row);
-        });
+      const kept = back.length === 0 ? [] : db.transact((tx) => reviveWhileRoom(tx, back));
       const ids = new Set(known.map(({ id }) => id));
+      for (const { id } of kept) ids.delete(id);
       return { unknown: [...polls.keys()].filter((id) => !ids.has(id)) };
     },
     async drain({ tenant, id }) {
@@ -164,7 +162,7 @@ function register(tx: Transaction, worker: NewWorker): Registration {
     .get(worker.tenant, worker.instance);
   const served = firstClosedToWorkers(tx.db, worker);
   if (served !== null) return { served };
-  const full = known?.lost === 0 ? null : fullFor(tx, worker.tenant);
+  const full = known?.lost === 0 ? null : new LiveCount(tx).fullFor(worker.tenant);
   if (full !== null) return { full };
   const values = {
     ...worker,
@@ -199,15 +197,32 @@ function register(tx: Transaction, worker: NewWorker): Registration {
   return { id: values.id, isNew: known === undefined };
 }
 
-/** Which limit keeps another live worker of this tenant out; null: none. */
-function fullFor(tx: Transaction, tenant: string): "installation" | "tenant" | null {
-  const live = tx
-    .prepare<{ all_workers: number; own: number }>(
-      "select count(*) as all_workers, count(*) filter (where tenant = ?) as own from worker where lost = 0",
-    )
-    .get(tenant);
-  if ((live?.all_workers ?? 0) >= WORKERS_MAX) return "installation";
-  return (live?.own ?? 0) >= TENANT_WORKERS_MAX && hasSecondTenant(tx) ? "tenant" : null;
+/** How many live workers each tenant has, while a transaction adds some. */
+class LiveCount {
+  readonly #isShared: boolean;
+  readonly #own: Map<string, number>;
+  #all: number;
+
+  constructor(tx: Transaction) {
+    const rows = tx
+      .prepare<{ tenant: string; live: number }>(
+        "select tenant, count(*) as live from worker where lost = 0 group by tenant",
+      )
+      .all();
+    this.#isShared = hasSecondTenant(tx);
+    this.#own = new Map(rows.map(({ tenant, live }) => [tenant, live]));
+    this.#all = rows.reduce((sum, { live }) => sum + live, 0);
+  }
+
+  /** Which limit keeps another live worker of this tenant out; null: none. */
+  fullFor(tenant: string): ReturnType<typeof workersFull> {
+    return workersFull({ all: this.#all, own: this.#own.get(tenant) ?? 0, isShared: this.#isShared });
+  }
+
+  add(tenant: string): void {
+    this.#all += 1;
+    this.#own.set(tenant, (this.#own.get(tenant) ?? 0) + 1);
+  }
 }
 
 /** Lets a worker that was lost, or is gone, no longer serve its agents. Returns them. */
@@ -221,6 +236,17 @@ function forgetAgentsOf(
   writeAgents(tx, worker, tenant, []);
   workerAgentsChanged(tx, { worker, tenant, agents });
   return agents;
+}
+
+/** Returns the workers that stay lost, because there are too many others. */
+function reviveWhileRoom(tx: Transaction, rows: readonly NamedRow[]): NamedRow[] {
+  const live = new LiveCount(tx);
+  return rows.filter((row) => {
+    if (live.fullFor(row.tenant) !== null) return true;
+    revive(tx, row);
+    live.add(row.tenant);
+    return false;
+  });
 }
 
 function revive(tx: Transaction, row: NamedRow): void {
