@@ -8,7 +8,7 @@ import type { AttemptUsage, FinishedAttempt, Held, TaskLabels } from "./task-sto
  * every limit, and only the holder of the fencing token can end them. `node` of such an attempt is the id of the worker.
  *
  * An agent that a live worker names is served, for the tenant of the worker: no node runs it, unless the node has an executor
- * for it. It stays served for `AGENT_MEMORY_MS` after its last worker is gone. Workers run agents whose executor is `worker`, and
+ * for it. It stays served for `AGENT_MEMORY_MS` after its last worker is gone, unless its tenant has `AGENTS_SEEN_MAX` later ones. Workers run agents whose executor is `worker`, and
  * those to which neither the catalogue nor a node gives one, dead nodes of the last `AGENT_MEMORY_MS` included: the tasks of any
  * other agent wait for that executor. A worker that names `*` runs all these agents of its tenant.
  */
@@ -30,7 +30,7 @@ export interface WorkerStorage {
   renew(params: { signs: readonly WorkerSign[] }): Promise<{ readonly unknown: readonly string[] }>;
   /** The worker gets no more tasks, and its record says so. False: there is none. */
   drain(params: { tenant: string; id: string }): Promise<boolean>;
-  /** What any node needs to find workers that are gone and attempts that take too long. */
+  /** What any node needs to find workers that are gone and attempts that take too long. Lost workers only if they hold attempts. */
   watch(): Promise<WorkerWatch>;
   /**
    * Declares a worker lost if it has given no sign of life since `beat`. Its attempts stay until `takeBack`. Returns the names
@@ -102,6 +102,8 @@ export const CLAIM_KEPT_MS = 60_000;
 export const WORKER_KEPT_MS = 60 * 60_000;
 /** How many lost workers a tenant has: all workers of an installation may be lost and come back. */
 export const LOST_WORKERS_MAX = WORKERS_MAX;
+/** How many agents of workers that are gone a tenant has: those that were named last. */
+export const AGENTS_SEEN_MAX = 1_000;
 /** How many attempts one poll gets at most. */
 export const CLAIMED_PER_POLL_MAX = 100;
 /** Stands for all agents that a worker may run. */
@@ -154,6 +156,8 @@ export interface WorkerSign {
 }
 
 export interface WorkerWatch {
+  /** Whether there is a worker, lost ones included. */
+  readonly any: boolean;
   readonly workers: readonly {
     readonly worker: string;
     readonly tenant: string;

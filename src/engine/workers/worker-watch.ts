@@ -164,11 +164,11 @@ export class WorkerWatch extends Service<WorkerWatchOptions> {
   async #look(): Promise<void> {
     const now = this.clock.monotonic();
     this.#lookedAt = now;
-    const { workers, nextDueAt } = await this.options.storage.workers.watch();
+    const { workers, any, nextDueAt } = await this.options.storage.workers.watch();
     this.options.dispatcher.correctHeld(new Map(workers.map(({ worker, held }) => [worker, held])));
     await this.options.records.check(workers);
     this.#dueAt = nextDueAt;
-    if (workers.length > 0 || nextDueAt !== null) this.#knownAt = now;
+    if (any || nextDueAt !== null) this.#knownAt = now;
     const live = workers.filter(({ lost }) => !lost);
     this.#leaseMinMs = Math.min(Number.POSITIVE_INFINITY, ...live.map(({ leaseMs }) => leaseMs));
     this.#seen = new Map(

@@ -9,6 +9,7 @@ import { noExecutorError } from "../../no-executor-error.ts";
 import {
   type Abilities,
   AGENT_MEMORY_MS,
+  AGENTS_SEEN_MAX,
   type AssignedTask,
   CLAIM_KEPT_MS,
   LOST_WORKERS_MAX,
@@ -498,6 +499,7 @@ export function describeWorkers(openWorld: OpenWorld): void {
       expect(await workers.markLost({ worker, beat })).toBeNull();
       expect(await loseWorker(world, worker)).toEqual([AGENT]);
       expect(await loseWorker(world, worker)).toBeNull();
+      expect(await workers.watch()).toEqual({ workers: [], any: true, nextDueAt: null });
       await world.submit({ id: "a" });
       expect((await world.storage.tasks.situation({ tenant: TENANT, id: "a" }))?.noExecutor).toEqual({
         served: true,
@@ -533,6 +535,36 @@ export function describeWorkers(openWorld: OpenWorld): void {
         state: "failed",
         error: noExecutorError("far", "custom"),
       });
+    });
+
+    test("of the agents of workers that are gone a tenant has those that were named last", async () => {
+      const world = await openForWorkers(openWorld);
+      const { agents, workers } = world.storage;
+      const instance = "8a0b7e0e-0000-4000-8000-000000000005";
+      const gone = await registerWorker(world, { tenant: "other", agents: ["kept"] });
+      await workers.remove({ tenant: "other", id: gone });
+      await registerWorker(world, { instance, agents: ["oldest", "still named"] });
+      await registerWorker(world, { agents: ["still named"] });
+      await world.submit({ id: "a", agent: "oldest" }, { id: "b", agent: "still named" });
+      const lists = AGENTS_SEEN_MAX / 100;
+      const names = (list: number) => Array.from({ length: 100 }, (_, n) => `agent ${list} ${n}`);
+      for (let list = 0; list < lists; list += 1) {
+        world.clock.step(1);
+        await registerWorker(world, { instance, agents: names(list) });
+        expect(await agents.isKnown({ tenant: TENANT, agent: "oldest" })).toBe(true);
+      }
+      expect(await world.storage.tasks.failUnserved({ afterMs: 0, limit: 10 })).toMatchObject({ failed: [] });
+      world.clock.step(1);
+      await registerWorker(world, { instance, agents: ["last"] });
+      for (const agent of ["still named", "agent 0 0", `agent ${lists - 1} 99`, "last"])
+        expect(await agents.isKnown({ tenant: TENANT, agent })).toBe(true);
+      expect(await agents.isKnown({ tenant: TENANT, agent: "oldest" })).toBe(false);
+      expect(await agents.isKnown({ tenant: "other", agent: "kept" })).toBe(true);
+      await world.storage.tasks.failUnserved({ afterMs: 0, limit: 10 });
+      await world.storage.tasks.failUnserved({ afterMs: 0, limit: 10 });
+      expect(await world.task("a")).toMatchObject({ state: "failed" });
+      expect(await world.task("b")).toMatchObject({ state: "queued" });
+      expect(await world.storage.counters.recountAll()).toEqual([]);
     });
 
     test("a lost worker is listed for an hour", async () => {
@@ -584,6 +616,7 @@ export function describeWorkers(openWorld: OpenWorld): void {
       const attempts = poll.tokens.slice(1, 3).map(({ hash }) => ({ hash }));
       await world.storage.workers.name({ worker, attempts, all: true });
       await loseWorker(world, worker);
+      expect((await world.storage.workers.watch()).workers).toMatchObject([{ worker, lost: true, held: 3 }]);
       const taken = await world.storage.workers.takeBack({
         worker,
         limit: 10,

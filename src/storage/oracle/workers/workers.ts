@@ -1,6 +1,7 @@
-import { agentKey } from "../../../model/agent.ts";
+import { agentKey, agentOfKey } from "../../../model/agent.ts";
 import { workersFull } from "../../../model/worker.ts";
 import {
+  AGENTS_SEEN_MAX,
   ALL_AGENTS,
   type AttemptNames,
   CLAIM_KEPT_MS,
@@ -120,7 +121,9 @@ export function drainWorker(state: OracleState, { tenant, id }: { tenant: string
 }
 
 export function watchWorkers(state: OracleState): WorkerWatch {
-  const workers = [...state.workers.values()].sort((a, b) => compare(a.id, b.id));
+  const workers = [...state.workers.values()]
+    .filter(({ id, lost }) => !lost || heldBy(state, id).length > 0)
+    .sort((a, b) => compare(a.id, b.id));
   const due = heldAttempts(state).flatMap((attempt) => dueAt(attempt) ?? []);
   return {
     workers: workers.map((worker) => {
@@ -128,6 +131,7 @@ export function watchWorkers(state: OracleState): WorkerWatch {
       const held = heldBy(state, id).length;
       return { worker: id, tenant, name, beat, lost, leaseMs, held, slots, draining, registeredAt, polledAt };
     }),
+    any: state.workers.size > 0,
     nextDueAt: due.length === 0 ? null : Math.min(...due),
   };
 }
@@ -262,6 +266,11 @@ function dueAt({ named, assignedAt, leaseMs, timesOutAt, deadline }: OracleWorke
 function rememberWorkerAgents(state: OracleState, { tenant, agents }: OracleWorker): void {
   for (const agent of agents)
     if (agent !== ALL_AGENTS) state.workerAgentsSeen.set(agentKey({ tenant, agent }), state.clock.now());
+  const own = [...state.workerAgentsSeen]
+    .map(([key, at]) => ({ key, at, name: agentOfKey(key) }))
+    .filter(({ name }) => name.tenant === tenant)
+    .sort((a, b) => b.at - a.at || compare(a.name.agent, b.name.agent));
+  for (const { key } of own.slice(AGENTS_SEEN_MAX)) state.workerAgentsSeen.delete(key);
 }
 
 function toWorkerRecord(state: OracleState, worker: OracleWorker): WorkerRecord {

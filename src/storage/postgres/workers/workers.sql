@@ -9,6 +9,7 @@ declare
   v_now bigint := take_write_lock(p_now);
   v_known worker;
   v_worker worker;
+  v_forgotten text[] := '{}';
 begin
   select * into v_known from worker w where w.tenant = p_tenant and w.instance = p_instance;
   select n.agent into served_agent
@@ -36,9 +37,10 @@ begin
         runtime = p_runtime, lease_ms = p_lease_ms, heartbeat_ms = p_heartbeat_ms, draining = false, lost = false,
         beat = w.beat + 1, registered_at = v_now, seen_at = v_now
   returning w.* into v_worker;
-  if v_known.id is not null then perform remember_worker_agents(v_now, p_tenant, v_known.agents); end if;
+  if v_known.id is not null then v_forgotten := remember_worker_agents(v_now, p_tenant, v_known.agents); end if;
   perform save_worker_agents(coalesce(v_known.id, p_id), p_tenant, p_agents);
-  perform worker_agents_changed(v_now, p_tenant, coalesce(v_known.agents, '{}') || p_agents, coalesce(v_known.id, p_id));
+  perform worker_agents_changed(
+    v_now, p_tenant, coalesce(v_known.agents, '{}') || p_agents || v_forgotten, coalesce(v_known.id, p_id));
   if v_known.lost is distinct from false then
     perform append_worker_notification(
       v_now, 'worker.registered', v_worker, null, case when v_known.lost then ':WORKER_BACK' end);
@@ -61,21 +63,31 @@ begin
   insert into worker_agent (tenant, agent, worker) select distinct p_tenant, a, p_worker from unnest(p_agents) a;
 end $$;
 
-create function remember_worker_agents(p_now bigint, p_tenant text, p_agents text[]) returns void language plpgsql as $$
+-- Returns the agents that are forgotten instead.
+create function remember_worker_agents(p_now bigint, p_tenant text, p_agents text[]) returns text[] language plpgsql as $$
 #variable_conflict use_column
+declare
+  v_forgotten text[];
 begin
   insert into worker_agent_seen (tenant, agent, at)
   select distinct p_tenant, a, p_now from unnest(p_agents) a where a <> ':ALL_AGENTS'
   on conflict (tenant, agent) do update set at = excluded.at;
+  v_forgotten := array(
+    select agent from worker_agent_seen where tenant = p_tenant order by at desc, agent offset :AGENTS_SEEN_MAX);
+  if v_forgotten <> '{}' then
+    delete from worker_agent_seen where tenant = p_tenant and agent = any (v_forgotten);
+  end if;
+  return v_forgotten;
 end $$;
 
 -- Lets a worker that is lost or gone no longer serve its agents.
 create function forget_worker_agents(p_now bigint, p_worker text, p_tenant text, p_agents text[]) returns void
 language plpgsql as $$
+declare
+  v_forgotten text[] := remember_worker_agents(p_now, p_tenant, p_agents);
 begin
-  perform remember_worker_agents(p_now, p_tenant, p_agents);
   perform save_worker_agents(p_worker, p_tenant, '{}');
-  perform worker_agents_changed(p_now, p_tenant, p_agents, p_worker);
+  perform worker_agents_changed(p_now, p_tenant, p_agents || v_forgotten, p_worker);
 end $$;
 
 -- Signs of life do not take the write lock, as heartbeats of nodes do not. Rows are locked in a fixed order: several nodes may

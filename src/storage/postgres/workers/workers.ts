@@ -1,6 +1,7 @@
 import { TENANT_WORKERS_MAX, TENANT_WORKERS_MIN, WORKERS_MAX } from "../../../model/worker.ts";
 import { ALONE_AFTER_LOSSES } from "../../alone-queue.ts";
 import {
+  AGENTS_SEEN_MAX,
   ALL_AGENTS,
   type AttemptUsage,
   CLAIM_KEPT_MS,
@@ -100,18 +101,25 @@ export function postgresWorkers(db: PostgresDatabase): WorkerStorage {
       return true;
     },
     async watch() {
-      const rows = await db.read<{ workers: readonly WatchedRow[]; due: string | null }>({
+      const rows = await db.read<{ workers: readonly WatchedRow[]; any_worker: boolean; due: string | null }>({
         name: "watch_workers",
         text: `select coalesce((select json_agg(json_build_object(
                         'worker', w.id, 'tenant', w.tenant, 'name', w.name, 'beat', w.beat, 'lost', w.lost, 'leaseMs', w.lease_ms,
                         'slots', w.slots, 'draining', w.draining, 'registeredAt', w.registered_at, 'polledAt', w.polled_at,
-                        'held', (select count(*) from lease l where l.node = w.id)) order by w.id) from worker w), '[]') as workers,
+                        'held', (select count(*) from lease l where l.node = w.id)) order by w.id)
+                         from worker w
+                        where not w.lost or exists (select 1 from lease l where l.node = w.id offset 0)), '[]') as workers,
+                      exists (select 1 from worker) as any_worker,
                       (select min(${DUE_AT}) from worker_attempt a
                          join lease l on l.task_seq = a.task_seq and l.token = a.token) as due`,
         values: [],
       });
       const due = rows[0]?.due ?? null;
-      return { workers: rows[0]?.workers ?? [], nextDueAt: due === null ? null : Number(due) };
+      return {
+        workers: rows[0]?.workers ?? [],
+        any: rows[0]?.any_worker === true,
+        nextDueAt: due === null ? null : Number(due),
+      };
     },
     async markLost({ worker, beat }) {
       const [row] = await db.write<{ agents: string[] | null }>({
@@ -333,4 +341,5 @@ export const WORKER_FUNCTIONS = readSql(new URL("./workers.sql", import.meta.url
   WORKERS_MAX,
   TENANT_WORKERS_MAX,
   TENANT_WORKERS_MIN,
+  AGENTS_SEEN_MAX,
 });

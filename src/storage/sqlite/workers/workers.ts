@@ -1,6 +1,7 @@
 import { workersFull } from "../../../model/worker.ts";
 import type { AttemptUsage, NewWorker, NotifiedWorker, WorkerRecord, WorkerStorage } from "../../storage.ts";
 import {
+  AGENTS_SEEN_MAX,
   ALL_AGENTS,
   CLAIM_KEPT_MS,
   type Held,
@@ -68,13 +69,15 @@ export function sqliteWorkers(db: SqliteDatabase): WorkerStorage {
         .prepare<Omit<WatchedRow, "lost" | "draining"> & { lost: 0 | 1; draining: 0 | 1 }>(
           `select id as worker, tenant, name, beat, lost, lease_ms as leaseMs, slots, draining,
                   registered_at as registeredAt, polled_at as polledAt,
-                  (select count(*) from lease where node = worker.id) as held from worker order by id`,
+                  (select count(*) from lease where node = worker.id) as held
+             from worker where lost = 0 or exists (select 1 from lease where node = worker.id) order by id`,
         )
         .all()
         .map((row) => ({ ...row, lost: row.lost === 1, draining: row.draining === 1 }));
       const isHeld = workers.some(({ held }) => held > 0);
       const due = isHeld ? db.prepare<{ at: number | null }>(NEXT_DUE).get() : undefined;
-      return { workers, nextDueAt: due?.at ?? null };
+      const any = workers.length > 0 || db.prepare("select 1 from worker limit 1").get() !== undefined;
+      return { workers, any, nextDueAt: due?.at ?? null };
     },
     async markLost({ worker, beat }) {
       return db.transact((tx) => {
@@ -180,12 +183,12 @@ function register(tx: Transaction, worker: NewWorker): Registration {
        beat = beat + 1, registered_at = @now, seen_at = @now`,
   ).run(values);
   const before: string[] = known === undefined ? [] : JSON.parse(known.agents);
-  if (known !== undefined) rememberAgents(tx, known.tenant, before);
+  const forgotten = known === undefined ? [] : rememberAgents(tx, known.tenant, before);
   writeAgents(tx, values.id, worker.tenant, worker.agents);
   workerAgentsChanged(tx, {
     worker: values.id,
     tenant: worker.tenant,
-    agents: [...new Set([...before, ...worker.agents])],
+    agents: [...new Set([...before, ...worker.agents, ...forgotten])],
   });
   if (known !== undefined) tx.changedWorker(known.id);
   if (known?.lost !== 0)
@@ -232,9 +235,9 @@ function forgetAgentsOf(
   { tenant, agents: json }: { tenant: string; agents: string },
 ): string[] {
   const agents: string[] = JSON.parse(json);
-  rememberAgents(tx, tenant, agents);
+  const forgotten = rememberAgents(tx, tenant, agents);
   writeAgents(tx, worker, tenant, []);
-  workerAgentsChanged(tx, { worker, tenant, agents });
+  workerAgentsChanged(tx, { worker, tenant, agents: [...new Set([...agents, ...forgotten])] });
   return agents;
 }
 
@@ -276,12 +279,22 @@ function writeAgents(tx: Transaction, worker: string, tenant: string, agents: re
   for (const agent of agents) add.run(tenant, agent, worker);
 }
 
-function rememberAgents(tx: Transaction, tenant: string, agents: readonly string[]): void {
+/** Returns the agents that are forgotten instead. */
+function rememberAgents(tx: Transaction, tenant: string, agents: readonly string[]): string[] {
   const remember = tx.prepare(
     `insert into worker_agent_seen (tenant, agent, at) values (?, ?, ?)
      on conflict (tenant, agent) do update set at = excluded.at`,
   );
   for (const agent of agents) if (agent !== ALL_AGENTS) remember.run(tenant, agent, tx.now);
+  return tx
+    .prepare<string>(
+      `delete from worker_agent_seen
+        where tenant = @tenant and agent in (
+                select agent from worker_agent_seen where tenant = @tenant order by at desc, agent limit -1 offset +@max)
+       returning agent`,
+    )
+    .pluck()
+    .all({ tenant, max: AGENTS_SEEN_MAX });
 }
 
 async function nameAttempts(
