@@ -297,7 +297,8 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
         throw new RotaError("conflict", `${reached}: delete one first, or use fewer with more slots`);
       }
       engine.workers.records.changed(registered.id);
-      if (registered.isNew) engine.workers.watch.registered({ worker: registered.id, name, tenant });
+      const { id: worker, isNew } = registered;
+      engine.workers.watch.registered({ worker, name, tenant, leaseMs, isNew });
       const now = rfc3339(storageClock.now());
       return { workerId: registered.id, leaseMs, heartbeatMs, ...CLAIM_LIMITS, now };
     },
@@ -307,7 +308,7 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
       const { finishes, ...claim } = parseClaim(input);
       const worker = await findOwn(id, caller);
       checkRegistered(worker, claim.agents);
-      engine.workers.watch.sign(id, { polls: true });
+      engine.workers.watch.sign(worker, { polls: true });
       if (finishes === undefined) return claimFor(worker, { waitS: 0, ...claim, gone });
       const { attempts } = engine.workers;
       const { answers } = await attempts.beginFinish(id, finishes.map(toFinish));
@@ -323,28 +324,28 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
     async heartbeat(id, input, caller) {
       const reports = parseHeartbeat(input);
       const worker = await findOwn(id, caller);
-      engine.workers.watch.sign(id, { polls: false });
+      engine.workers.watch.sign(worker, { polls: false });
       const attempts = await engine.workers.attempts.heartbeat(id, reports.map(toReport), { all: true });
       return { attempts, ...statusOf(worker) };
     },
 
     async finish(id, input, caller) {
       const finishes = parseFinish(input);
-      await findOwn(id, caller);
-      engine.workers.watch.sign(id, { polls: false });
+      const worker = await findOwn(id, caller);
+      engine.workers.watch.sign(worker, { polls: false });
       return { attempts: await engine.workers.attempts.finish(id, finishes.map(toFinish)) };
     },
 
     async signals(id, caller) {
       const worker = await findOwn(id, caller);
-      engine.workers.watch.sign(id, { polls: false });
+      engine.workers.watch.sign(worker, { polls: false });
       return engine.workers.signals.open(worker);
     },
 
     async heartbeatAttempt(token, input, caller) {
       const report = parseAttemptHeartbeat(token, input);
       const { worker } = await findAttempt(token, caller);
-      engine.workers.watch.sign(worker.id, { polls: false });
+      engine.workers.watch.sign(worker, { polls: false });
       const [answer] = await engine.workers.attempts.heartbeat(worker.id, [toReport(report)], { all: false });
       if (answer === undefined) throw unknownAttempt();
       return { ...answer, ...statusOf(worker) };
@@ -353,7 +354,7 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
     async finishAttempt(token, input, caller) {
       const finish = parseAttemptFinish(token, input);
       const { worker } = await findAttempt(token, caller);
-      engine.workers.watch.sign(worker.id, { polls: false });
+      engine.workers.watch.sign(worker, { polls: false });
       const [answer] = await engine.workers.attempts.finish(worker.id, [toFinish(finish)]);
       if (answer === undefined) throw unknownAttempt();
       return answer;
