@@ -110,7 +110,7 @@ export class AgentTable {
       agents: new Map(
         named.filter(([id]) => !ofWorkers.includes(id)).map(([id, { made }]) => [id, made !== undefined]),
       ),
-      kinds: [...executors].filter(([, made]) => !isForWorkers(made)).map(([kind]) => kind),
+      kinds: [...executors.keys()],
       keys: this.#options.keyIds,
       ...(ofWorkers.length === 0 ? {} : { workerAgents: ofWorkers }),
     };
@@ -147,7 +147,7 @@ export class AgentTable {
     const own = this.find(name)?.agent.made ?? this.#stored.get(name.tenant)?.get(name.agent)?.made;
     if (own !== undefined) return isForWorkers(own) ? null : nameOf(own);
     if (name.agent === DEFAULT_AGENT) return "`echo`, which is built in for this agent";
-    const [kind] = [...this.#options.current.value.executors].filter(([, made]) => !isForWorkers(made));
+    const [kind] = this.#options.current.value.executors;
     return kind === undefined ? null : `${nameOf(kind[1])} by \`executors.${kind[0]}\``;
   }
 
