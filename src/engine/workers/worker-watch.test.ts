@@ -23,6 +23,7 @@ async function openWatch() {
     ...service,
     metrics,
     tenantPollsMax: () => 1,
+    agentsVersion: () => 0,
     onRetryAt: () => {},
     onEnded: () => {},
     onAssigned: () => {},

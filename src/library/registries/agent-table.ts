@@ -45,6 +45,9 @@ export class AgentTable {
   readonly #ofProgram = new Map<string, Agent>();
   /** By tenant, then by id. */
   readonly #stored = new Map<string, Map<string, Agent>>();
+  #version = 0;
+  /** The agents of the configuration at that version. */
+  #configured: ReadonlyMap<string, Agent> | null = null;
 
   constructor(options: AgentTableOptions) {
     this.#options = options;
@@ -59,6 +62,15 @@ export class AgentTable {
     const [fault] = faults;
     if (fault !== undefined) throw fault;
     this.#ofProgram.set(id, agent);
+    this.#version += 1;
+  }
+
+  /** Another number whenever an agent has changed. */
+  get version(): number {
+    const { agents } = this.#options.current.value;
+    if (this.#configured !== agents) this.#version += 1;
+    this.#configured = agents;
+    return this.#version;
   }
 
   isOfProgram(id: string): boolean {
@@ -74,12 +86,14 @@ export class AgentTable {
   putStored({ tenant, agent: id }: AgentName, agent: Agent): void {
     const ofTenant = this.#stored.get(tenant) ?? new Map<string, Agent>();
     this.#stored.set(tenant, ofTenant.set(id, agent));
+    this.#version += 1;
   }
 
   /** A stored agent was deleted. */
   dropStored({ tenant, agent: id }: AgentName): void {
     const ofTenant = this.#stored.get(tenant);
     ofTenant?.delete(id);
+    this.#version += 1;
     if (ofTenant?.size === 0) this.#stored.delete(tenant);
   }
 

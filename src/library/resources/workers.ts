@@ -245,7 +245,7 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
         claimId,
         max: Math.min(max, claimSizes.maxOf(id)),
         agents: agents ?? null,
-        except: options.excluded(worker.labels),
+        except: () => options.excluded(worker.labels),
         // Polls that began together must not all end at once. The dispatcher shortens long ones by up to a second more.
         waitMs: waitS * 1_000 * (0.9 + 0.1 * random()),
         gone,
