@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 import { openTestServer } from "../../../test/support/http.ts";
-import { openMemory } from "../../../test/support/storages.ts";
+import { meddle, openMemory } from "../../../test/support/storages.ts";
 import {
   claimTasks as claim,
   claimOne,
@@ -605,4 +605,27 @@ test("an attempt reads the session of its task, and no other", async () => {
   });
   await finish(attemptToken, "second");
   expect((await read()).status).toBe(404);
+});
+
+test("what does not fit into the response to a claim goes back without a trace, and the next claim asks for fewer", async () => {
+  const asked: number[] = [];
+  const clock = new ManualClock();
+  const storage = meddle(await openMemory(clock), {
+    before: ({ operation, params }) => {
+      if (operation === "workers.exchange")
+        asked.push(...params.polls.map(({ max }: { max: number }) => max));
+    },
+  });
+  const { ask } = await openTestServer({ clock, options: { storage } });
+  const id = await register(ask, { slots: 50 });
+  const payload = "x".repeat(900_000);
+  const ids: string[] = [];
+  for (let n = 0; n < 12; n++) ids.push(await submit(ask, { payload, lane: "main" }));
+  const first = (await claim(ask, id, { max: 50, waitS: 0 })).attempts;
+  expect(first.map(({ task }) => task.taskId)).toEqual(ids.slice(0, 9));
+  expect((await ask(`/tasks/${ids[9]}`)).body).toMatchObject({ state: "queued", attempts: [], retryCount: 0 });
+  const second = (await claim(ask, id, { max: 41, waitS: 0 })).attempts;
+  expect(second.map(({ task }) => task.taskId)).toEqual(ids.slice(9));
+  expect(second).toMatchObject([{ number: 1 }, { number: 1 }, { number: 1 }]);
+  expect(asked.filter((max) => max > 1)).toEqual([50, 10]);
 });
