@@ -18,7 +18,11 @@ function openPolls(tenantMax = POLLS_MAX) {
   const request = (
     tenant: string,
     waitMs = 25_000,
-    { registered = ["py"], slots = 1, ...more }: Partial<PollRequest> & { registered?: string[]; slots?: number } = {},
+    {
+      registered = ["py"],
+      slots = 1,
+      ...more
+    }: Partial<PollRequest> & { registered?: string[]; slots?: number } = {},
   ): PollRequest => {
     workers += 1;
     return {
@@ -96,7 +100,8 @@ test("polls with the same agents are one group, in whatever order they name them
     ["c", "b", "a", "a"],
   ];
   for (let n = 0; n < 20; n++) add("acme", 25_000, { registered: registered[n % 2] ?? [] });
-  for (let n = 0; n < 20; n++) add("acme", 25_000, { registered: ["*"], agents: n % 2 === 0 ? ["b", "d"] : ["d", "b"] });
+  for (let n = 0; n < 20; n++)
+    add("acme", 25_000, { registered: ["*"], agents: n % 2 === 0 ? ["b", "d"] : ["d", "b"] });
   // A ready task needs one of a group: not all of them are asked.
   expect(polls.next(new Set(["c"]))).toHaveLength(16);
   expect(polls.next(new Set(["b"]))).toHaveLength(32);

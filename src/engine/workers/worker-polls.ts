@@ -119,8 +119,7 @@ export class Poll {
   }
 
   #makeTokens(count: number): readonly AttemptSecret[] {
-    if (this.#tokens.length < count)
-      this.#tokens = newSecrets(this.request.claimId, count, this.#tokenTime);
+    if (this.#tokens.length < count) this.#tokens = newSecrets(this.request.claimId, count, this.#tokenTime);
     return this.#tokens.slice(0, count);
   }
 

@@ -288,7 +288,10 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
         runtime: parsed.runtime ?? null,
       });
       if ("served" in registered)
-        throw alreadyServed(registered.served, "that of another node, or of one that was here in the last 7 days");
+        throw alreadyServed(
+          registered.served,
+          "that of another node, or of one that was here in the last 7 days",
+        );
       if ("full" in registered) {
         const reached =
           registered.full === "tenant"

@@ -616,14 +616,18 @@ test("what does not fit into the response to a claim goes back without a trace, 
         asked.push(...params.polls.map(({ max }: { max: number }) => max));
     },
   });
-  const { ask } = await openTestServer({ clock, options: { storage } });
+  const { ask } = await openTestServer({ clock, storage });
   const id = await register(ask, { slots: 50 });
   const payload = "x".repeat(900_000);
   const ids: string[] = [];
   for (let n = 0; n < 12; n++) ids.push(await submit(ask, { payload, lane: "main" }));
   const first = (await claim(ask, id, { max: 50, waitS: 0 })).attempts;
   expect(first.map(({ task }) => task.taskId)).toEqual(ids.slice(0, 9));
-  expect((await ask(`/tasks/${ids[9]}`)).body).toMatchObject({ state: "queued", attempts: [], retryCount: 0 });
+  expect((await ask(`/tasks/${ids[9]}`)).body).toMatchObject({
+    state: "queued",
+    attempts: [],
+    retryCount: 0,
+  });
   const second = (await claim(ask, id, { max: 41, waitS: 0 })).attempts;
   expect(second.map(({ task }) => task.taskId)).toEqual(ids.slice(9));
   expect(second).toMatchObject([{ number: 1 }, { number: 1 }, { number: 1 }]);

@@ -170,7 +170,9 @@ export function describeWorkers(openWorld: OpenWorld): void {
         for (let n = 0; n < TENANT_WORKERS_MIN; n += 1) ids.push(await registerWorker(world, { tenant: id }));
         expect(await workers.register(newWorker({ tenant: id }))).toEqual({ full: "installation" });
         await loseWorker(world, ids[0] ?? "");
-        expect(await workers.renew({ signs: [{ worker: ids[0] ?? "", polls: true }] })).toEqual({ unknown: [] });
+        expect(await workers.renew({ signs: [{ worker: ids[0] ?? "", polls: true }] })).toEqual({
+          unknown: [],
+        });
       }
     });
 
@@ -685,7 +687,12 @@ export function describeWorkers(openWorld: OpenWorld): void {
           error: "not delivered",
         });
       }
-      expect(await world.task("a")).toMatchObject({ state: "queued", retryCount: 0, attempts: [], startedAt: null });
+      expect(await world.task("a")).toMatchObject({
+        state: "queued",
+        retryCount: 0,
+        attempts: [],
+        startedAt: null,
+      });
       expect(await world.events()).toEqual(before);
       expect(fenced).toEqual([]);
       await world.submit({ id: "b" });
@@ -693,7 +700,11 @@ export function describeWorkers(openWorld: OpenWorld): void {
       const [a, b] = (await exchange(world, poll)).claimed[0] ?? [];
       if (a === undefined || b === undefined) throw new Error("Two were claimed.");
       expect(a.task.attempts).toMatchObject([{ number: 1 }]);
-      await world.storage.workers.name({ worker, attempts: [{ hash: poll.tokens[0]?.hash ?? "" }], all: true });
+      await world.storage.workers.name({
+        worker,
+        attempts: [{ hash: poll.tokens[0]?.hash ?? "" }],
+        all: true,
+      });
       await world.storage.workers.takeBack({ worker, limit: 10, counted: false, error: "not delivered" });
       expect(await world.task("a")).toMatchObject({
         state: "queued",
@@ -701,7 +712,9 @@ export function describeWorkers(openWorld: OpenWorld): void {
         attempts: [{ number: 1, outcome: "interrupted", error: "not delivered" }],
       });
       expect(await world.task("b")).toMatchObject({ state: "queued", attempts: [] });
-      const types = (await world.events()).slice(before.length).map(({ type, taskId }) => `${type} ${taskId}`);
+      const types = (await world.events())
+        .slice(before.length)
+        .map(({ type, taskId }) => `${type} ${taskId}`);
       expect(types).toEqual(["task.created b", "task.started a", "task.retrying a"]);
       expect(fenced).toEqual([a.token]);
       expect(await world.storage.counters.recountAll()).toEqual([]);
@@ -818,7 +831,10 @@ export function describeWorkers(openWorld: OpenWorld): void {
       expect(await workers.register(newWorker({ agents: both }))).toEqual({ served: "local" });
       expect(await workers.register(newWorker({ agents: ["*"] }))).toMatchObject({ isNew: true });
       await world.submit({ id: "l", agent: "local" }, { id: "f", agent: "free" });
-      expect(await claimIds(world, newPoll(worker, { max: 5 }), newPoll(all, { max: 5 }))).toEqual([["f"], []]);
+      expect(await claimIds(world, newPoll(worker, { max: 5 }), newPoll(all, { max: 5 }))).toEqual([
+        ["f"],
+        [],
+      ]);
       expect((await world.storage.tasks.situation({ tenant: TENANT, id: "l" }))?.noExecutor).toMatchObject({
         served: true,
         byWorkers: false,

@@ -73,7 +73,8 @@ export const isWorkerAgent = (n: string) =>
     or (not ${STORED(n)} and ${CONFIGURED_FOR_WORKERS(n)}))`;
 
 /** Whether workers may run the agent of `n`: its executor is `worker`, or it has none on any node, also if that is away. */
-export const isOpenToWorkers = (n: string) => `(${isWorkerAgent(n)} or (not ${STORED(n)} and not ${SERVED_BY_NODES(n)}))`;
+export const isOpenToWorkers = (n: string) =>
+  `(${isWorkerAgent(n)} or (not ${STORED(n)} and not ${SERVED_BY_NODES(n)}))`;
 
 const HAS_WORKER_FOR_ALL = (n: string) => `exists (
   select 1 from worker_agent w where w.tenant = ${n}.tenant and w.agent = '${ALL_AGENTS}' offset 0)`;

@@ -101,9 +101,10 @@ export function postgresWorkers(db: PostgresDatabase): WorkerStorage {
       return true;
     },
     async watch() {
-      const rows = await db.read<{ workers: readonly WatchedRow[]; any_worker: boolean; due: string | null }>({
-        name: "watch_workers",
-        text: `select coalesce((select json_agg(json_build_object(
+      const rows = await db.read<{ workers: readonly WatchedRow[]; any_worker: boolean; due: string | null }>(
+        {
+          name: "watch_workers",
+          text: `select coalesce((select json_agg(json_build_object(
                         'worker', w.id, 'tenant', w.tenant, 'name', w.name, 'beat', w.beat, 'lost', w.lost, 'leaseMs', w.lease_ms,
                         'slots', w.slots, 'draining', w.draining, 'registeredAt', w.registered_at, 'polledAt', w.polled_at,
                         'held', (select count(*) from lease l where l.node = w.id)) order by w.id)
@@ -112,8 +113,9 @@ export function postgresWorkers(db: PostgresDatabase): WorkerStorage {
                       exists (select 1 from worker) as any_worker,
                       (select min(${DUE_AT}) from worker_attempt a
                          join lease l on l.task_seq = a.task_seq and l.token = a.token) as due`,
-        values: [],
-      });
+          values: [],
+        },
+      );
       const due = rows[0]?.due ?? null;
       return {
         workers: rows[0]?.workers ?? [],

@@ -333,10 +333,7 @@ function agentsOf({ poll: { agents }, taker }: Pick<OpenPoll, "poll" | "taker">)
 }
 
 /** Whether the agents of a poll include that of an agent queue which workers can run. */
-function canRun(
-  { poll, taker }: Pick<OpenPoll, "poll" | "taker">,
-  { tenant, agent }: AgentQueue,
-): boolean {
+function canRun({ poll, taker }: Pick<OpenPoll, "poll" | "taker">, { tenant, agent }: AgentQueue): boolean {
   if (taker.row.tenant !== tenant || (poll.agents !== null && !poll.agents.includes(agent))) return false;
   if (poll.except?.includes(agent)) return false;
   return taker.agents.includes(agent) || taker.agents.includes(ALL_AGENTS);
