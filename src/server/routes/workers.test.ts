@@ -633,3 +633,24 @@ test("what does not fit into the response to a claim goes back without a trace, 
   expect(second).toMatchObject([{ number: 1 }, { number: 1 }, { number: 1 }]);
   expect(asked.filter((max) => max > 1)).toEqual([50, 10]);
 });
+
+test("an agent that another node runs is a 409, unless its executor is `worker`", async () => {
+  const clock = new ManualClock();
+  const storage = await openMemory(clock);
+  const { ask } = await openTestServer({ clock, storage });
+  const abilities = { agents: new Map([["far", true]]), kinds: [] };
+  await storage.nodes.register({ node: "another", abilities });
+  const json = { name: "w", agents: ["py", "far"], slots: 1 };
+  const refused = await ask("/v1/workers", { json });
+  expect([refused.status, refused.body]).toEqual([
+    409,
+    {
+      code: "conflict",
+      error:
+        'the agent "far" already has an executor: that of another node, or of one that was here in the last 7 days. Give the agent the executor {"type": "worker"}, or register another agent',
+      details: { agentId: "far" },
+    },
+  ]);
+  await ask("/v1/agents", { json: { id: "far", executor: { type: "worker" } } });
+  expect((await ask("/v1/workers", { json })).status).toBe(201);
+});
