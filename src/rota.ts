@@ -232,6 +232,7 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     // One tenant must not take all of them.
     tenantPollsMax: () =>
       tenants.hasSecond ? POLLS_MAX * current.value.options.tenants.maxLaneShare : POLLS_MAX,
+    agentsVersion: () => agents.version,
     processResult: (record, result) => agents.resultOf(record, result),
   });
   const reloader = new Reloader({

@@ -5,6 +5,7 @@ import {
   type ExecutorConfig,
   type ExecutorField,
   type ExecutorType,
+  workerByKindFault,
 } from "../model/executor-config.ts";
 import { isObject, joinWithOr } from "../model/input/field-checks.ts";
 import { choiceFault } from "../model/input/value-faults.ts";
@@ -12,10 +13,15 @@ import { dotted, must, section } from "./option-kinds.ts";
 
 const [first, ...others] = EXECUTOR_TYPES.map(typeSchema) as [ExecutorSchema, ...ExecutorSchema[]];
 
-/** The executor of a kind of task, or of an agent. */
+/** The executor of an agent. */
 export const executor = z.discriminatedUnion("type", [first, ...others], {
   error: executorFault,
 }) as unknown as z.ZodType<ExecutorConfig, ExecutorConfig>;
+
+/** The executor of a kind of task. */
+export const executorOfKind = executor.refine(({ type }) => type !== "worker", {
+  error: ({ path = [] }) => workerByKindFault(dotted(path)),
+});
 
 type ExecutorSchema = ReturnType<typeof typeSchema>;
 

@@ -240,6 +240,10 @@ test.each([
     /^unknown option `executors.actoin`: did you mean `executors.action`\?/,
   ],
   [
+    { executors: { message: { type: "worker" } } },
+    /^`executors.message.type` must not be worker: .* Write `agents.<id>.executor`: \{"type": "worker"\}/,
+  ],
+  [
     { executors: { message: { type: "http" } } },
     /^`executors.message.url` is missing: it must be an http or https URL/,
   ],

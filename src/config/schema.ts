@@ -8,7 +8,7 @@ import { isStorageUrl, STORAGE_FORMS } from "../model/storage-url.ts";
 import { MIB } from "../model/text/bytes.ts";
 import { audit } from "./audit-schema.ts";
 import { bounds } from "./bounds-schema.ts";
-import { executor } from "./executor-schema.ts";
+import { executor, executorOfKind } from "./executor-schema.ts";
 import { lanes } from "./lanes-schema.ts";
 import { log } from "./log-schema.ts";
 import { dotted, must, numberIn, oneOf, section, yesOrNo } from "./option-kinds.ts";
@@ -107,10 +107,10 @@ const timeouts = section({
 });
 
 const executors = section({
-  action: executor.exactOptional().describe("The executor of `action` tasks."),
-  instruction: executor.exactOptional().describe("The executor of `instruction` tasks."),
-  message: executor.exactOptional().describe("The executor of `message` tasks."),
-  custom: executor.exactOptional().describe("The executor of `payload` tasks."),
+  action: executorOfKind.exactOptional().describe("The executor of `action` tasks."),
+  instruction: executorOfKind.exactOptional().describe("The executor of `instruction` tasks."),
+  message: executorOfKind.exactOptional().describe("The executor of `message` tasks."),
+  custom: executorOfKind.exactOptional().describe("The executor of `payload` tasks."),
 });
 
 const agent = section({

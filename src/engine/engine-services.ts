@@ -86,6 +86,8 @@ export interface EngineOptions {
   readonly onEnded?: () => void;
   /** How many of the claims that wait on this node one tenant may have. Left out: all. */
   readonly tenantPollsMax?: () => number;
+  /** Another number whenever an agent has changed, and with it which workers may run it. Left out: none changes. */
+  readonly agentsVersion?: () => number;
   /** Carries out what the result of a worker asks for. Returns the result to store. Left out: stores it as it is. */
   readonly processResult?: WorkerAttemptsOptions["processResult"];
 }
@@ -180,6 +182,7 @@ export function createServices(parts: EngineParts) {
     ...service,
     metrics,
     tenantPollsMax: parts.tenantPollsMax ?? (() => POLLS_MAX),
+    agentsVersion: parts.agentsVersion ?? (() => 0),
     onRetryAt: on.retryScheduled,
     onEnded: on.tasksEnded,
     onAssigned: on.workerAssigned,

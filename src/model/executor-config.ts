@@ -191,6 +191,11 @@ export function checkExecutorConfig(
   return config as unknown as ExecutorConfig;
 }
 
+/** What is wrong with `worker` as the executor of a kind of tasks, configured as `name`. */
+export function workerByKindFault(name: string): string {
+  return `\`${name}.type\` must not be worker: workers run agents, not kinds of tasks. Write \`agents.<id>.executor\`: {"type": "worker"} for each agent that workers run`;
+}
+
 function checkType(type: unknown, { name, byUser }: { name: string; byUser: boolean }): ExecutorType {
   const path = `${name}.type`;
   const isKnown = typeof type === "string" && Object.hasOwn(EXECUTOR_FIELDS, type);

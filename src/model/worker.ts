@@ -50,6 +50,8 @@ export const WORKER_SLOTS_MAX = 1_000;
 /** How many live workers there may be, of all tenants, and how many of one tenant once there is a second one. */
 export const WORKERS_MAX = 1_000;
 export const TENANT_WORKERS_MAX = WORKERS_MAX / 2;
+/** How many live workers a tenant may have in any case: those of others never keep its first ones out. */
+export const TENANT_WORKERS_MIN = 10;
 /** How many agents a worker, or a key of the role `worker`, may name. */
 export const WORKER_AGENTS_MAX = 100;
 /** The longest wait of a claim: proxies cut connections after 30 or 60 seconds. */
@@ -68,6 +70,22 @@ export const WORKER_LOST = "worker lost";
 
 /** How long a worker with free slots may not ask for tasks before it counts as `not_polling`. */
 export const NOT_POLLING_MS = 30_000;
+
+/**
+ * Which limit keeps another live worker out; null: none. `all`, `own`: how many there are, of all tenants and of its own. `isShared`:
+ * there is a second enabled tenant.
+ */
+export function workersFull({ all, own, isShared }: LiveWorkers): "installation" | "tenant" | null {
+  if (own < TENANT_WORKERS_MIN) return null;
+  if (all >= WORKERS_MAX) return "installation";
+  return isShared && own >= TENANT_WORKERS_MAX ? "tenant" : null;
+}
+
+export interface LiveWorkers {
+  readonly all: number;
+  readonly own: number;
+  readonly isShared: boolean;
+}
 
 export interface WorkerActivity {
   readonly lost: boolean;

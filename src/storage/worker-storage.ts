@@ -8,27 +8,29 @@ import type { AttemptUsage, FinishedAttempt, Held, TaskLabels } from "./task-sto
  * every limit, and only the holder of the fencing token can end them. `node` of such an attempt is the id of the worker.
  *
  * An agent that a live worker names is served, for the tenant of the worker: no node runs it, unless the node has an executor
- * for it. It stays served for `AGENT_MEMORY_MS` after its last worker is gone. A worker that names `*` runs the tasks of its
- * tenant whose agent has the executor `worker`, and those that no node can execute.
+ * for it. It stays served for `AGENT_MEMORY_MS` after its last worker is gone, unless its tenant has `AGENTS_SEEN_MAX` later ones. Workers run agents whose executor is `worker`, and
+ * those to which neither the catalogue nor a node gives one, dead nodes of the last `AGENT_MEMORY_MS` included: the tasks of any
+ * other agent wait for that executor. A worker that names `*` runs all these agents of its tenant.
  */
 export interface WorkerStorage {
   /**
    * Registers a worker. With the `instance` of an earlier one of the same tenant: replaces what is known of it, and returns its
-   * id. `full`: there are `WORKERS_MAX` live workers, or the tenant has half of them and there is a second enabled tenant.
+   * id. `full`: there are too many live workers, of all tenants or of this one; see `workersFull`.
+   * `served`: workers may not run this of its agents, because a node serves it, or did before it went away.
    * Writes the notification `worker.registered`, unless the worker is live already.
    */
-  register(params: NewWorker): Promise<RegisteredWorker | { readonly full: "installation" | "tenant" }>;
+  register(params: NewWorker): Promise<RegisteredWorker | RefusedWorker>;
   get(params: { tenant: string; id: string }): Promise<WorkerRecord | null>;
   /** Of a tenant, ordered by name, then by id. */
   list(params: { tenant: string }): Promise<WorkerRecord[]>;
   /**
    * Stores signs of life. A worker that was lost is live again, with the notification `worker.registered`. Returns the ids that
-   * no worker has. Need not wait for the disk: after a power cut the next sign is stored again.
+   * no worker has, and those of lost workers that stay lost because there are too many others, as for `register`. Need not wait for the disk: after a power cut the next sign is stored again.
    */
   renew(params: { signs: readonly WorkerSign[] }): Promise<{ readonly unknown: readonly string[] }>;
   /** The worker gets no more tasks, and its record says so. False: there is none. */
   drain(params: { tenant: string; id: string }): Promise<boolean>;
-  /** What any node needs to find workers that are gone and attempts that take too long. */
+  /** What any node needs to find workers that are gone and attempts that take too long. Lost workers only if they hold attempts. */
   watch(): Promise<WorkerWatch>;
   /**
    * Declares a worker lost if it has given no sign of life since `beat`. Its attempts stay until `takeBack`. Returns the names
@@ -70,7 +72,9 @@ export interface WorkerStorage {
   /**
    * Takes attempts back from a worker: those given, or up to `limit` of all that it holds. The task is queued again; if
    * `counted` and it was `running`, that counts as a retry, and without a retry left the task fails. `maxLost`: each counts as
-   * a loss of its task, as in `tasks.rescue`.
+   * a loss of its task, as in `tasks.rescue`. Left out: the worker did not get them. Then an attempt that is still `assigned` leaves no
+   * trace: no attempt of the task, no event and no signal `fenced`. Otherwise a worker that cannot be reached would add to
+   * `attempts` at each claim.
    */
   takeBack(params: TakeBackParams): Promise<TakenBack>;
   /**
@@ -98,6 +102,8 @@ export const CLAIM_KEPT_MS = 60_000;
 export const WORKER_KEPT_MS = 60 * 60_000;
 /** How many lost workers a tenant has: all workers of an installation may be lost and come back. */
 export const LOST_WORKERS_MAX = WORKERS_MAX;
+/** How many agents of workers that are gone a tenant has: those that were named last. */
+export const AGENTS_SEEN_MAX = 1_000;
 /** How many attempts one poll gets at most. */
 export const CLAIMED_PER_POLL_MAX = 100;
 /** Stands for all agents that a worker may run. */
@@ -126,6 +132,8 @@ export interface RegisteredWorker {
   readonly isNew: boolean;
 }
 
+export type RefusedWorker = { readonly full: "installation" | "tenant" } | { readonly served: string };
+
 export interface WorkerRecord extends NewWorker {
   readonly draining: boolean;
   readonly lost: boolean;
@@ -148,6 +156,8 @@ export interface WorkerSign {
 }
 
 export interface WorkerWatch {
+  /** Whether there is a worker, lost ones included. */
+  readonly any: boolean;
   readonly workers: readonly {
     readonly worker: string;
     readonly tenant: string;

@@ -1,24 +1,29 @@
 import { expect, test } from "vitest";
 import { RecordingLog } from "../../../test/support/recording-log.ts";
 import { meddle, openMemory } from "../../../test/support/storages.ts";
+import { newWorker } from "../../storage/conformance/workers/workers.ts";
 import { ManualClock } from "../../testing/manual-clock.ts";
 import { MetricsByTenant } from "../work/metrics-by-tenant.ts";
 import { WorkerDispatcher } from "./worker-dispatcher.ts";
+import { POLLS_MAX } from "./worker-polls.ts";
 
 async function openDispatcher() {
   const clock = new ManualClock();
   const written: number[][] = [];
+  const asked: string[][] = [];
   const storage = meddle(await openMemory(clock), {
     before: ({ operation, params }) => {
       if (operation === "workers.exchange") {
         written.push(params.finishes.map(({ token }: { token: number }) => token));
+        asked.push(params.polls.map(({ worker }: { worker: string }) => worker));
       }
     },
   });
   const dispatcher = new WorkerDispatcher({
     ...{ clock, log: new RecordingLog(), random: () => 0.5, storage },
     metrics: new MetricsByTenant(),
-    tenantPollsMax: () => 1,
+    tenantPollsMax: () => POLLS_MAX,
+    agentsVersion: () => 0,
     onRetryAt: () => {},
     onEnded: () => {},
     onAssigned: () => {},
@@ -34,7 +39,21 @@ async function openDispatcher() {
       },
       record: { tenant, agent: "a", lane: "tasks", callbackUrl: null },
     });
-  return { dispatcher, finish, written };
+  const poll = async (tenant: string, agents: readonly string[]) => {
+    const registered = await storage.workers.register(newWorker({ tenant, agents }));
+    if (!("id" in registered)) throw new Error("It was not registered.");
+    void dispatcher.poll({
+      worker: { id: registered.id, tenant, agents, slots: 1 },
+      claimId: registered.id,
+      max: 1,
+      agents: null,
+      except: () => [],
+      waitMs: 25_000,
+      gone: new AbortController().signal,
+    });
+    return registered.id;
+  };
+  return { dispatcher, finish, poll, written, asked };
 }
 
 test("many ends of one tenant do not delay those of another: each transaction takes them in turn", async () => {
@@ -67,4 +86,25 @@ test("ends that arrive in one turn of the event loop after the other share a tra
   }
   await many;
   expect(written.flat()).toHaveLength(55);
+});
+
+test("an exchange asks for 200 polls at most, of each tenant in turn, and the next ones for the others", async () => {
+  const { dispatcher, poll, asked } = await openDispatcher();
+  const many: string[] = [];
+  for (let n = 0; n < 450; n++) many.push(await poll("acme", ["py", `other ${n}`]));
+  const few = [await poll("zeta", ["py"]), await poll("zeta", ["py", "other"])];
+  const ask = async () => {
+    asked.length = 0;
+    let nextMs = 0;
+    while (nextMs === 0) nextMs = await dispatcher.tick();
+    return asked.map((ids) => ids.length);
+  };
+  expect(await ask()).toEqual([200, 200, 52]);
+  expect(asked[0]).toEqual(expect.arrayContaining(few));
+  expect(asked.flat().toSorted()).toEqual([...many, ...few].toSorted());
+  dispatcher.wakeFor(["py"]);
+  expect(await ask()).toEqual([200, 200, 52]);
+  dispatcher.wakeFor(["other 7"]);
+  expect(await ask()).toEqual([1]);
+  await dispatcher.stop();
 });

@@ -10,6 +10,8 @@ import { type Poll, type PollAnswer, type PollRequest, WorkerPolls } from "./wor
 
 /** Ends written in one transaction. */
 const FINISHES_MAX = 200;
+/** Polls asked for in one transaction. */
+const POLLS_ASKED_MAX = 200;
 /** How many turns of the event loop an exchange waits for more ends at most, as long as each turn brings some. */
 const GATHER_TURNS = 10;
 /** Signals can be lost: waiting polls ask at least this often, as nodes do. */
@@ -21,6 +23,8 @@ export interface WorkerDispatcherOptions extends ServiceOptions {
   readonly storage: Storage;
   readonly metrics: MetricsByTenant;
   readonly tenantPollsMax: () => number;
+  /** Another number whenever agents have changed. */
+  readonly agentsVersion: () => number;
   /** Called when a retry was written that is due at this time of the storage's clock. */
   readonly onRetryAt: (runAt: number) => void;
   /** Called when tasks ended that may have a callback URL. */
@@ -60,6 +64,8 @@ export class WorkerDispatcher extends Service<WorkerDispatcherOptions> {
   readonly #new = new Set<Poll>();
   /** Polls that have not asked yet, but others with the same agents found nothing: they ask when the others ask again. */
   readonly #joined = new Set<Poll>();
+  /** Polls that should have asked already, but the last exchange had enough others. */
+  #postponed: readonly Poll[] = [];
   /** The agents that may have ready tasks; null: any. */
   #wanted: Set<string> | null = new Set();
   /** Whether limits held back tasks at the last exchange. */
@@ -76,6 +82,7 @@ export class WorkerDispatcher extends Service<WorkerDispatcherOptions> {
       clock: this.clock,
       random: this.random,
       tenantMax: options.tenantPollsMax,
+      agentsVersion: options.agentsVersion,
       // Nodes of an earlier version, which may share a storage with this one, do not know such tokens.
       timedTokens: options.storage.capabilities.exclusive,
       heldBy: (worker) => this.#held.get(worker) ?? 0,
@@ -167,9 +174,13 @@ export class WorkerDispatcher extends Service<WorkerDispatcherOptions> {
     // These ends make room for tasks that limits held back: the polls that wait for them come before new ones.
     if (ends.length > 0 && this.#isHeldBack) this.#wanted = null;
     const progress = this.#progress.splice(0);
+    const wasHeldBack = this.#isHeldBack && this.#postponed.length > 0;
     const polls = this.#takePolls();
     if (ends.length + progress.length + polls.length > 0) await this.#exchange(ends, progress, polls);
-    if (this.#ends.length + this.#progress.length + this.#new.size > 0 || this.#isWanted) return 0;
+    // This exchange asked for the rest of those of the last one.
+    this.#isHeldBack ||= wasHeldBack;
+    const waiting = this.#ends.length + this.#progress.length + this.#new.size + this.#postponed.length;
+    if (waiting > 0 || this.#isWanted) return 0;
     return this.polls.size > 0 ? ASK_EVERY_MS : IDLE_MS;
   }
 
@@ -188,14 +199,7 @@ export class WorkerDispatcher extends Service<WorkerDispatcherOptions> {
   /** The ends that are written next, of each tenant in turn: many of one tenant do not delay those of another. */
   #takeEnds(): Ending[] {
     if (this.#ends.length <= FINISHES_MAX) return this.#ends.splice(0);
-    const waiting = [...Map.groupBy(this.#ends, ({ record }) => record.tenant).values()];
-    const taken = new Set<Ending>();
-    for (let round = 0; taken.size < FINISHES_MAX; round += 1) {
-      for (const own of waiting) {
-        const end = own[round];
-        if (end !== undefined && taken.size < FINISHES_MAX) taken.add(end);
-      }
-    }
+    const taken = takeInTurn(this.#ends, { max: FINISHES_MAX, tenantOf: ({ record }) => record.tenant });
     this.#ends = this.#ends.filter((end) => !taken.has(end));
     return [...taken];
   }
@@ -210,12 +214,17 @@ export class WorkerDispatcher extends Service<WorkerDispatcherOptions> {
     const woken = wanted !== null && wanted.size === 0 ? [] : this.polls.next(wanted);
     if (isLate) this.#askedAt = this.clock.monotonic();
     this.#wanted = new Set();
-    const polls = new Set([...woken, ...this.#new, ...(isLate ? this.#joined : [])]);
+    const polls = new Set([...this.#postponed, ...woken, ...this.#new, ...(isLate ? this.#joined : [])]);
     for (const poll of polls) this.#joined.delete(poll);
     this.#new.clear();
     const open = [...polls].filter(({ isOver }) => !isOver);
     for (const poll of open) poll.isAsking = true;
-    return open;
+    this.#postponed = [];
+    if (open.length <= POLLS_ASKED_MAX) return open;
+    const tenantOf = ({ request }: Poll) => request.worker.tenant;
+    const taken = takeInTurn(open, { max: POLLS_ASKED_MAX, tenantOf });
+    this.#postponed = open.filter((poll) => !taken.has(poll));
+    return open.filter((poll) => taken.has(poll));
   }
 
   async #exchange(
@@ -229,7 +238,7 @@ export class WorkerDispatcher extends Service<WorkerDispatcherOptions> {
       answer = await storage.workers.exchange({
         finishes: ends.map(({ finish }) => finish),
         progress: progress.map(({ report }) => report),
-        polls: polls.map(({ stored }) => stored),
+        polls: polls.map((poll) => poll.ask(this.#held.get(poll.request.worker.id) ?? 0)),
       });
     } catch (error) {
       for (const poll of polls) {
@@ -261,7 +270,7 @@ export class WorkerDispatcher extends Service<WorkerDispatcherOptions> {
       if (assigned === null) {
         this.polls.end(poll, "gone");
       } else if (assigned.length > 0) {
-        onAssigned(worker.id, assigned, poll.stored.tokens);
+        onAssigned(worker.id, assigned, poll.tokens);
         for (const { task } of assigned) metrics.of(task.tenant).dispatched(task);
         this.#held.set(worker.id, (this.#held.get(worker.id) ?? 0) + assigned.length);
         this.#deliver(poll, assigned);
@@ -283,8 +292,12 @@ export class WorkerDispatcher extends Service<WorkerDispatcherOptions> {
     else if (!repeated.isAsking) this.polls.give(repeated, assigned);
   }
 
-  /** The response did not reach the worker: the tasks go back at once, uncounted. */
-  async putBack(worker: string, attempts: readonly Held[] | PollAnswer["assigned"]): Promise<void> {
+  /** The worker did not get these: the tasks go back at once, uncounted. `error`: why, for attempts that the worker has named. */
+  async putBack(
+    worker: string,
+    attempts: readonly Held[] | PollAnswer["assigned"],
+    error = "the response to its claim could not be sent",
+  ): Promise<void> {
     const held = attempts.map((attempt) => ({
       seq: "task" in attempt ? attempt.task.seq : attempt.seq,
       token: attempt.token,
@@ -296,7 +309,7 @@ export class WorkerDispatcher extends Service<WorkerDispatcherOptions> {
         attempts: held,
         limit: held.length,
         counted: false,
-        error: "not started: the response to its claim could not be sent",
+        error,
       });
     } catch (error) {
       this.log.warn({ error, worker }, "could not put tasks back that were not delivered; their lease ends");
@@ -333,4 +346,21 @@ export class WorkerDispatcher extends Service<WorkerDispatcherOptions> {
     if (callsBack) onEnded();
     if (ends.length > 0) this.wakeAll();
   }
+}
+
+/** The first items of each tenant in turn. */
+function takeInTurn<Item>(
+  items: readonly Item[],
+  { max, tenantOf }: { max: number; tenantOf: (item: Item) => string },
+): Set<Item> {
+  const ofTenants = [...Map.groupBy(items, tenantOf).values()];
+  const taken = new Set<Item>();
+  const count = Math.min(max, items.length);
+  for (let round = 0; taken.size < count; round += 1) {
+    for (const own of ofTenants) {
+      const item = own[round];
+      if (item !== undefined && taken.size < count) taken.add(item);
+    }
+  }
+  return taken;
 }

@@ -4,6 +4,7 @@ import { POLLS_MAX, type PollRequest, WorkerPolls } from "./worker-polls.ts";
 
 function openPolls(tenantMax = POLLS_MAX) {
   let random = 0;
+  let version = 0;
   const clock = new ManualClock();
   const polls = new WorkerPolls({
     clock,
@@ -11,23 +12,36 @@ function openPolls(tenantMax = POLLS_MAX) {
     tenantMax: () => tenantMax,
     timedTokens: true,
     heldBy: () => 0,
+    agentsVersion: () => version,
   });
   let workers = 0;
-  const request = (tenant: string, waitMs = 25_000): PollRequest => {
+  const request = (
+    tenant: string,
+    waitMs = 25_000,
+    {
+      registered = ["py"],
+      slots = 1,
+      ...more
+    }: Partial<PollRequest> & { registered?: string[]; slots?: number } = {},
+  ): PollRequest => {
     workers += 1;
     return {
-      worker: { id: `wrk_${workers}`, tenant, agents: ["py"], slots: 1 },
+      worker: { id: `wrk_${workers}`, tenant, agents: registered, slots },
       claimId: `claim-${workers}`,
-      max: 1,
+      max: slots,
       agents: null,
-      except: [],
+      except: () => [],
       waitMs,
       gone: new AbortController().signal,
+      ...more,
     };
   };
   return {
     ...{ clock, polls },
-    add: (tenant: string, waitMs?: number) => polls.add(request(tenant, waitMs)),
+    add: (...about: Parameters<typeof request>) => polls.add(request(...about)),
+    agentsChanged: () => {
+      version += 1;
+    },
     useRandom: (value: number) => {
       random = value;
     },
@@ -77,4 +91,40 @@ test("long waits that end within a second of each other end together, none later
   expect(ended.every(({ at, waitMs }) => at <= waitMs && at > waitMs - 1_000)).toBe(true);
   expect(ended[0]?.at).toBe(7_123);
   expect(new Set(ended.slice(1).map(({ at }) => at)).size).toBe(2);
+});
+
+test("polls with the same agents are one group, in whatever order they name them", () => {
+  const { polls, add } = openPolls();
+  const registered = [
+    ["a", "b", "c"],
+    ["c", "b", "a", "a"],
+  ];
+  for (let n = 0; n < 20; n++) add("acme", 25_000, { registered: registered[n % 2] ?? [] });
+  for (let n = 0; n < 20; n++)
+    add("acme", 25_000, { registered: ["*"], agents: n % 2 === 0 ? ["b", "d"] : ["d", "b"] });
+  // A ready task needs one of a group: not all of them are asked.
+  expect(polls.next(new Set(["c"]))).toHaveLength(16);
+  expect(polls.next(new Set(["b"]))).toHaveLength(32);
+});
+
+test("which agents a poll may not run is read again when agents have changed", () => {
+  const { polls, add, agentsChanged } = openPolls();
+  let excluded: string[] = [];
+  for (let n = 0; n < 20; n++) add("acme", 25_000, n === 19 ? {} : { except: () => excluded });
+  expect(polls.next(null)).toHaveLength(16);
+  excluded = ["py"];
+  agentsChanged();
+  // Those that may run it are another group now.
+  const asked = polls.next(null).map((poll) => poll.ask(0).except);
+  expect(asked.filter((except) => except === undefined)).toHaveLength(1);
+  expect(asked.filter((except) => except?.includes("py"))).toHaveLength(16);
+  polls.endAll("draining");
+  expect(polls.next(null)).toEqual([]);
+});
+
+test("a poll brings tokens for the free slots of its worker, and some more, because others may have become free", () => {
+  const poll = openPolls().add("acme", 25_000, { slots: 60 });
+  const counts = [55, 60, 20, 0, 59].map((held) => poll.ask(held).tokens.length);
+  expect(counts).toEqual([10, 10, 40, 60, 10]);
+  expect(poll.ask(0).tokens).toEqual(poll.tokens);
 });

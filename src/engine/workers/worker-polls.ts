@@ -1,6 +1,12 @@
 import type { Clock, Timer } from "../../model/clock.ts";
 import { RotaError } from "../../model/errors.ts";
-import { type AssignedTask, CLAIMED_PER_POLL_MAX, type WorkerPoll } from "../../storage/storage.ts";
+import {
+  ALL_AGENTS,
+  type AssignedTask,
+  type AttemptSecret,
+  CLAIMED_PER_POLL_MAX,
+  type WorkerPoll,
+} from "../../storage/storage.ts";
 import { hashOfClaim, newSecrets } from "./attempt-token.ts";
 
 /** How many polls of one worker may wait. A further one ends the oldest. */
@@ -17,6 +23,8 @@ const NEARLY_FULL = 0.9;
 const STEPS = { fromMs: 9_000, ms: 1_000, manyPolls: 400, ofManyMs: 100 } as const;
 /** How many polls with the same agents one exchange asks for: a ready task needs one of them. */
 const PER_GROUP_MAX = 16;
+/** A poll brings tokens for this many tasks, even if its worker seems to have fewer free slots: this node may not know what ended. */
+const TOKENS_MIN = 10;
 
 /** A worker that asks for tasks, as it registered. */
 export interface PollingWorker {
@@ -32,8 +40,8 @@ export interface PollRequest {
   readonly max: number;
   /** Only tasks of these of its agents; null: of all. */
   readonly agents: readonly string[] | null;
-  /** No tasks of these agents. */
-  readonly except: readonly string[];
+  /** Returns the agents of which it gets no tasks: they may change while it waits. */
+  readonly except: () => readonly string[];
   readonly waitMs: number;
   /** Fires when the connection of the caller is gone. */
   readonly gone: AbortSignal;
@@ -50,11 +58,13 @@ export type PollAnswer =
 export class Poll {
   readonly request: PollRequest;
   readonly claim: string;
-  readonly group: string;
+  /** Polls of a group can run the same agents. */
+  group: string;
   readonly answer: Promise<PollAnswer>;
   #resolve: (answer: PollAnswer) => void;
   #timer: Timer | null = null;
-  #stored: WorkerPoll | null = null;
+  #except: readonly string[];
+  #tokens: readonly AttemptSecret[] = [];
   readonly #tokenTime: number | null;
   isOver = false;
   /** Whether it is part of an exchange that has not asked yet, or is under way: its wait does not end it meanwhile. */
@@ -64,33 +74,58 @@ export class Poll {
 
   /** `tokenTime`: what its tokens begin with; null: nothing. */
   constructor(request: PollRequest, tokenTime: number | null) {
-    const { worker, agents, except, claimId } = request;
     this.request = request;
     this.#tokenTime = tokenTime;
-    this.claim = hashOfClaim(claimId);
-    this.group = JSON.stringify([worker.tenant, worker.agents, agents, except]);
+    this.claim = hashOfClaim(request.claimId);
+    this.#except = request.except();
+    this.group = this.#groupName();
     const { promise, resolve } = Promise.withResolvers<PollAnswer>();
     this.answer = promise;
     this.#resolve = resolve;
   }
 
-  /** What the storage needs. The tokens are made once it reads them: SQLite does not while nothing is ready. */
-  get stored(): WorkerPoll {
-    const { worker, max, agents, except, claimId } = this.request;
-    const time = this.#tokenTime;
+  /** Reads again which agents it may not run. */
+  refresh(): void {
+    this.#except = this.request.except();
+    this.group = this.#groupName();
+  }
+
+  /**
+   * What the storage needs. The tokens are made once it reads them: SQLite does not while nothing is ready. `held`: how many attempts
+   * its worker holds, as far as this node knows.
+   */
+  ask(held: number): WorkerPoll {
+    const { worker, max, agents } = this.request;
+    const free = Math.max(worker.slots - held, Math.min(TOKENS_MIN, worker.slots));
+    const make = () => this.#makeTokens(Math.min(max, free, CLAIMED_PER_POLL_MAX));
     let tokens: WorkerPoll["tokens"] | null = null;
-    this.#stored ??= {
+    const except = this.#except;
+    return {
       worker: worker.id,
       claim: this.claim,
       max,
       agents,
       ...(except.length === 0 ? {} : { except }),
       get tokens() {
-        tokens ??= newSecrets(claimId, Math.min(max, worker.slots, CLAIMED_PER_POLL_MAX), time);
+        tokens ??= make();
         return tokens;
       },
     };
-    return this.#stored;
+  }
+
+  /** Those that the storage had last. */
+  get tokens(): readonly AttemptSecret[] {
+    return this.#tokens;
+  }
+
+  #makeTokens(count: number): readonly AttemptSecret[] {
+    if (this.#tokens.length < count) this.#tokens = newSecrets(this.request.claimId, count, this.#tokenTime);
+    return this.#tokens.slice(0, count);
+  }
+
+  #groupName(): string {
+    const { worker, agents } = this.request;
+    return JSON.stringify([worker.tenant, sorted(agents ?? worker.agents), sorted(this.#except)]);
   }
 
   /** Calls `onLate` after a time, at once for a poll that does not wait. */
@@ -119,6 +154,8 @@ export interface WorkerPollsOptions {
   readonly timedTokens: boolean;
   /** How many attempts a worker holds, as far as this node knows. */
   readonly heldBy: (worker: string) => number;
+  /** Another number whenever agents have changed, and with them what `except` of a request returns. */
+  readonly agentsVersion: () => number;
 }
 
 /** The polls that wait on this node, in memory, the longest waiting first. */
@@ -128,6 +165,7 @@ export class WorkerPolls {
   readonly #ofWorker = new Map<string, Poll[]>();
   readonly #ofTenant = new Map<string, number>();
   #size = 0;
+  #version: number | null = null;
 
   constructor(options: WorkerPollsOptions) {
     this.#options = options;
@@ -178,8 +216,7 @@ export class WorkerPolls {
     this.#size += 1;
     this.#ofTenant.set(tenant, (this.#ofTenant.get(tenant) ?? 0) + 1);
     this.#ofWorker.set(id, [...(this.#ofWorker.get(id) ?? []), poll]);
-    const group = this.#groups.get(poll.group) ?? new Set();
-    this.#groups.set(poll.group, group.add(poll));
+    this.#group(poll);
     poll.endAfter(clock, this.#inSteps(request.waitMs), () => this.end(poll, "waited"));
     request.gone.addEventListener("abort", () => this.end(poll, "closed"), { once: true });
     if (request.gone.aborted) this.end(poll, "closed");
@@ -228,7 +265,10 @@ export class WorkerPolls {
    * attempts, then the longest waiting.
    */
   next(wanted: ReadonlySet<string> | null): Poll[] {
-    const { heldBy } = this.#options;
+    const { heldBy, agentsVersion } = this.#options;
+    const version = agentsVersion();
+    if (version !== this.#version) this.#regroup();
+    this.#version = version;
     const chosen: Poll[] = [];
     for (const group of this.#groups.values()) {
       const [first] = group;
@@ -250,6 +290,21 @@ export class WorkerPolls {
     return waitMs - ((this.#options.clock.monotonic() + waitMs) % stepMs);
   }
 
+  #group(poll: Poll): void {
+    const group = this.#groups.get(poll.group) ?? new Set();
+    this.#groups.set(poll.group, group.add(poll));
+  }
+
+  /** Polls may have got other agents. */
+  #regroup(): void {
+    const all = [...this.#groups.values()].flatMap((group) => [...group]);
+    this.#groups.clear();
+    for (const poll of all) {
+      poll.refresh();
+      this.#group(poll);
+    }
+  }
+
   #remove(poll: Poll): void {
     const { id, tenant } = poll.request.worker;
     const group = this.#groups.get(poll.group);
@@ -268,5 +323,9 @@ export class WorkerPolls {
 function isWanted({ request: { worker, agents } }: Poll, wanted: ReadonlySet<string> | null): boolean {
   if (wanted === null) return true;
   const named = agents ?? worker.agents;
-  return named.includes("*") || named.some((agent) => wanted.has(agent));
+  return named.includes(ALL_AGENTS) || named.some((agent) => wanted.has(agent));
+}
+
+function sorted(names: readonly string[]): string[] {
+  return [...new Set(names)].sort();
 }

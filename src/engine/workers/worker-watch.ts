@@ -61,6 +61,8 @@ export class WorkerWatch extends Service<WorkerWatchOptions> {
   #busy: ReadonlySet<string> = new Set();
   #hasCritical = false;
   #leaseMinMs = Number.POSITIVE_INFINITY;
+  /** The shortest lease of the workers that registered or gave a sign here since the last look began. */
+  #leaseSinceLookMs = Number.POSITIVE_INFINITY;
   #signedAt = Number.NEGATIVE_INFINITY;
   #lookedAt = Number.NEGATIVE_INFINITY;
   /** When there last was a worker, by the monotonic clock. */
@@ -77,16 +79,26 @@ export class WorkerWatch extends Service<WorkerWatchOptions> {
   }
 
   /** A worker gave a sign of life. `polls`: it asked for tasks. */
-  sign(worker: string, { polls }: { polls: boolean }): void {
+  sign({ id: worker, leaseMs }: SigningWorker, { polls }: { polls: boolean }): void {
+    this.#keepTo(leaseMs);
     if (this.#isRecent(worker, { polls })) return;
     this.#signs.set(worker, polls || (this.#signs.get(worker) ?? false));
     if (!this.#isKnown) this.#lookedAt = Number.NEGATIVE_INFINITY;
     this.wake(Math.max(this.#signedAt + this.#signsMs - this.clock.monotonic(), 0));
   }
 
-  /** A worker registered for the first time. */
-  registered(about: { readonly worker: string; readonly name: string; readonly tenant: string }): void {
-    this.log.info(about, "a worker registered");
+  /** A worker registered, perhaps again. */
+  registered({ isNew, leaseMs, ...about }: RegisteredHere): void {
+    this.#keepTo(leaseMs);
+    if (isNew) this.log.info(about, "a worker registered");
+  }
+
+  /** Signs are written often enough for this lease from now on: the next look, which learns of all leases, may be too late for it. */
+  #keepTo(leaseMs: number): void {
+    this.#leaseSinceLookMs = Math.min(this.#leaseSinceLookMs, leaseMs);
+    if (leaseMs >= this.#leaseMinMs) return;
+    this.#leaseMinMs = leaseMs;
+    this.wake(this.#nextMs());
   }
 
   /** A worker got an attempt that will be overdue at this time of the storage's clock. */
@@ -164,13 +176,14 @@ export class WorkerWatch extends Service<WorkerWatchOptions> {
   async #look(): Promise<void> {
     const now = this.clock.monotonic();
     this.#lookedAt = now;
-    const { workers, nextDueAt } = await this.options.storage.workers.watch();
+    this.#leaseSinceLookMs = Number.POSITIVE_INFINITY;
+    const { workers, any, nextDueAt } = await this.options.storage.workers.watch();
     this.options.dispatcher.correctHeld(new Map(workers.map(({ worker, held }) => [worker, held])));
     await this.options.records.check(workers);
     this.#dueAt = nextDueAt;
-    if (workers.length > 0 || nextDueAt !== null) this.#knownAt = now;
+    if (any || nextDueAt !== null) this.#knownAt = now;
     const live = workers.filter(({ lost }) => !lost);
-    this.#leaseMinMs = Math.min(Number.POSITIVE_INFINITY, ...live.map(({ leaseMs }) => leaseMs));
+    this.#leaseMinMs = Math.min(this.#leaseSinceLookMs, ...live.map(({ leaseMs }) => leaseMs));
     this.#seen = new Map(
       live.map(({ worker, beat }) => {
         const before = this.#seen.get(worker);
@@ -301,6 +314,19 @@ export class WorkerWatch extends Service<WorkerWatchOptions> {
     ];
     return Math.max(Math.min(...waits), 1);
   }
+}
+
+interface SigningWorker {
+  readonly id: string;
+  readonly leaseMs: number;
+}
+
+interface RegisteredHere {
+  readonly worker: string;
+  readonly name: string;
+  readonly tenant: string;
+  readonly leaseMs: number;
+  readonly isNew: boolean;
 }
 
 type TakenTask = {

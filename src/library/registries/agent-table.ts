@@ -45,6 +45,9 @@ export class AgentTable {
   readonly #ofProgram = new Map<string, Agent>();
   /** By tenant, then by id. */
   readonly #stored = new Map<string, Map<string, Agent>>();
+  #version = 0;
+  /** The agents of the configuration at that version. */
+  #configured: ReadonlyMap<string, Agent> | null = null;
 
   constructor(options: AgentTableOptions) {
     this.#options = options;
@@ -59,6 +62,15 @@ export class AgentTable {
     const [fault] = faults;
     if (fault !== undefined) throw fault;
     this.#ofProgram.set(id, agent);
+    this.#version += 1;
+  }
+
+  /** Another number whenever an agent has changed. */
+  get version(): number {
+    const { agents } = this.#options.current.value;
+    if (this.#configured !== agents) this.#version += 1;
+    this.#configured = agents;
+    return this.#version;
   }
 
   isOfProgram(id: string): boolean {
@@ -74,12 +86,14 @@ export class AgentTable {
   putStored({ tenant, agent: id }: AgentName, agent: Agent): void {
     const ofTenant = this.#stored.get(tenant) ?? new Map<string, Agent>();
     this.#stored.set(tenant, ofTenant.set(id, agent));
+    this.#version += 1;
   }
 
   /** A stored agent was deleted. */
   dropStored({ tenant, agent: id }: AgentName): void {
     const ofTenant = this.#stored.get(tenant);
     ofTenant?.delete(id);
+    this.#version += 1;
     if (ofTenant?.size === 0) this.#stored.delete(tenant);
   }
 
@@ -110,7 +124,7 @@ export class AgentTable {
       agents: new Map(
         named.filter(([id]) => !ofWorkers.includes(id)).map(([id, { made }]) => [id, made !== undefined]),
       ),
-      kinds: [...executors].filter(([, made]) => !isForWorkers(made)).map(([kind]) => kind),
+      kinds: [...executors.keys()],
       keys: this.#options.keyIds,
       ...(ofWorkers.length === 0 ? {} : { workerAgents: ofWorkers }),
     };
@@ -147,7 +161,7 @@ export class AgentTable {
     const own = this.find(name)?.agent.made ?? this.#stored.get(name.tenant)?.get(name.agent)?.made;
     if (own !== undefined) return isForWorkers(own) ? null : nameOf(own);
     if (name.agent === DEFAULT_AGENT) return "`echo`, which is built in for this agent";
-    const [kind] = [...this.#options.current.value.executors].filter(([, made]) => !isForWorkers(made));
+    const [kind] = this.#options.current.value.executors;
     return kind === undefined ? null : `${nameOf(kind[1])} by \`executors.${kind[0]}\``;
   }
 

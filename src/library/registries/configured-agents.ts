@@ -2,6 +2,7 @@ import { dotted } from "../../config/option-kinds.ts";
 import type { RotaOptions } from "../../interface/options.ts";
 import { AGENT_ID_FORM, toAgentId } from "../../model/agent.ts";
 import type { RotaError } from "../../model/errors.ts";
+import { workerByKindFault } from "../../model/executor-config.ts";
 import { checkKnown, isObject, quoted } from "../../model/input/field-checks.ts";
 import { TASK_KINDS, type TaskKind } from "../../model/task.ts";
 import {
@@ -57,6 +58,10 @@ export function readExecutors(
   const errors: RotaError[] = [];
   attempt(errors, () => checkKnown(isObject(given) ? given : {}, TASK_KINDS, "executors."));
   for (const [kind, config] of entriesOf("executors", given, faults)) {
+    if (isObject(config) && (config as { type?: unknown }).type === "worker") {
+      faults.push(workerByKindFault(`executors.${kind}`));
+      continue;
+    }
     const params = { ...executorDependencies, before: before.get(kind) };
     const made = attempt(errors, () => makeExecutor(config, `executors.${kind}`, params));
     if (made !== undefined) executors.set(kind as TaskKind, made);

@@ -37,6 +37,7 @@ import type { StorageClock } from "../../services/storage-clock.ts";
 import {
   ALL_AGENTS,
   type AssignedTask,
+  CLAIMED_PER_POLL_MAX,
   type Storage,
   type WorkerAttempt,
   type WorkerRecord,
@@ -47,6 +48,9 @@ const SERIALIZED_PER_TURN = 524_288;
 
 /** When a worker that got nothing should ask again, and by how much that varies: they must not all ask at the same time. */
 const RETRY_IN_MS = { draining: 2_000, nearlyFull: 500, spread: 1_000 } as const;
+
+/** Why an attempt that the worker has named goes back from a repeated claim. */
+const NO_ROOM = `the response to its claim had no room for it: a response has at most ${CLAIM_BYTES_MAX / 1_048_576} MiB`;
 
 /** What a worker learns about claims when it registers. */
 const CLAIM_LIMITS = { maxWaitS: CLAIM_WAIT_S_MAX, finishesPerClaim: ATTEMPTS_PER_REQUEST_MAX } as const;
@@ -73,6 +77,7 @@ export interface WorkersOptions {
 
 export function createWorkers(options: WorkersOptions): LocalWorkers {
   const { tenant, storage, storageClock, engine, random } = options;
+  const claimSizes = new ClaimSizes();
 
   async function find(id: string): Promise<WorkerRecord> {
     const worker = id.includes("\0") ? null : await storage.workers.get({ tenant, id });
@@ -126,11 +131,7 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
     for (const agent of agents) {
       const executor = agent === ALL_AGENTS ? null : options.executorOf(agent);
       if (executor === null) continue;
-      throw new RotaError(
-        "conflict",
-        `the agent "${agent}" already has an executor: ${executor}. Give the agent the executor {"type": "worker"}, or register another agent`,
-        { details: { agentId: agent } },
-      );
+      throw alreadyServed(agent, executor);
     }
   }
 
@@ -232,8 +233,9 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
     const { id } = worker;
     const { dispatcher } = engine.workers;
     if (worker.lost) {
-      await storage.workers.renew({ signs: [{ worker: id, polls: true }] });
+      const { unknown } = await storage.workers.renew({ signs: [{ worker: id, polls: true }] });
       engine.workers.records.changed(id);
+      if (unknown.length > 0) throw unknownWorker();
     }
     if (worker.draining) return undeliverable({ attempts: [], drain: true });
     if (options.isDraining()) return undeliverable(drained(random));
@@ -241,9 +243,9 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
       dispatcher.poll({
         worker,
         claimId,
-        max,
+        max: Math.min(max, claimSizes.maxOf(id)),
         agents: agents ?? null,
-        except: options.excluded(worker.labels),
+        except: () => options.excluded(worker.labels),
         // Polls that began together must not all end at once. The dispatcher shortens long ones by up to a second more.
         waitMs: waitS * 1_000 * (0.9 + 0.1 * random()),
         gone,
@@ -264,7 +266,8 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
         ...(dispatcher.polls.isNearlyFull(tenant) && { retryInMs: retryInMs("nearlyFull", random) }),
       });
     const { attempts, taskTexts, left } = await toClaimed(answer.assigned, { claimId, worker });
-    if (left.length > 0) await dispatcher.putBack(id, left);
+    claimSizes.note(id, { delivered: attempts.length, left: left.length });
+    if (left.length > 0) await dispatcher.putBack(id, left, NO_ROOM);
     return { answer: { attempts }, taskTexts, notDelivered: () => dispatcher.putBack(id, answer.assigned) };
   }
 
@@ -284,6 +287,11 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
         version: parsed.version ?? null,
         runtime: parsed.runtime ?? null,
       });
+      if ("served" in registered)
+        throw alreadyServed(
+          registered.served,
+          "that of another node, or of one that was here in the last 7 days",
+        );
       if ("full" in registered) {
         const reached =
           registered.full === "tenant"
@@ -292,7 +300,8 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
         throw new RotaError("conflict", `${reached}: delete one first, or use fewer with more slots`);
       }
       engine.workers.records.changed(registered.id);
-      if (registered.isNew) engine.workers.watch.registered({ worker: registered.id, name, tenant });
+      const { id: worker, isNew } = registered;
+      engine.workers.watch.registered({ worker, name, tenant, leaseMs, isNew });
       const now = rfc3339(storageClock.now());
       return { workerId: registered.id, leaseMs, heartbeatMs, ...CLAIM_LIMITS, now };
     },
@@ -302,7 +311,7 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
       const { finishes, ...claim } = parseClaim(input);
       const worker = await findOwn(id, caller);
       checkRegistered(worker, claim.agents);
-      engine.workers.watch.sign(id, { polls: true });
+      engine.workers.watch.sign(worker, { polls: true });
       if (finishes === undefined) return claimFor(worker, { waitS: 0, ...claim, gone });
       const { attempts } = engine.workers;
       const { answers } = await attempts.beginFinish(id, finishes.map(toFinish));
@@ -318,28 +327,28 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
     async heartbeat(id, input, caller) {
       const reports = parseHeartbeat(input);
       const worker = await findOwn(id, caller);
-      engine.workers.watch.sign(id, { polls: false });
+      engine.workers.watch.sign(worker, { polls: false });
       const attempts = await engine.workers.attempts.heartbeat(id, reports.map(toReport), { all: true });
       return { attempts, ...statusOf(worker) };
     },
 
     async finish(id, input, caller) {
       const finishes = parseFinish(input);
-      await findOwn(id, caller);
-      engine.workers.watch.sign(id, { polls: false });
+      const worker = await findOwn(id, caller);
+      engine.workers.watch.sign(worker, { polls: false });
       return { attempts: await engine.workers.attempts.finish(id, finishes.map(toFinish)) };
     },
 
     async signals(id, caller) {
       const worker = await findOwn(id, caller);
-      engine.workers.watch.sign(id, { polls: false });
+      engine.workers.watch.sign(worker, { polls: false });
       return engine.workers.signals.open(worker);
     },
 
     async heartbeatAttempt(token, input, caller) {
       const report = parseAttemptHeartbeat(token, input);
       const { worker } = await findAttempt(token, caller);
-      engine.workers.watch.sign(worker.id, { polls: false });
+      engine.workers.watch.sign(worker, { polls: false });
       const [answer] = await engine.workers.attempts.heartbeat(worker.id, [toReport(report)], { all: false });
       if (answer === undefined) throw unknownAttempt();
       return { ...answer, ...statusOf(worker) };
@@ -348,7 +357,7 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
     async finishAttempt(token, input, caller) {
       const finish = parseAttemptFinish(token, input);
       const { worker } = await findAttempt(token, caller);
-      engine.workers.watch.sign(worker.id, { polls: false });
+      engine.workers.watch.sign(worker, { polls: false });
       const [answer] = await engine.workers.attempts.finish(worker.id, [toFinish(finish)]);
       if (answer === undefined) throw unknownAttempt();
       return answer;
@@ -414,6 +423,37 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
   }
 
   return resource;
+}
+
+/**
+ * How many tasks the claims of a worker ask for, if fewer than it wants fitted into a response. All others would be claimed, read and
+ * put back each time.
+ */
+class ClaimSizes {
+  /** By worker; the oldest goes first. */
+  readonly #max = new Map<string, number>();
+
+  maxOf(worker: string): number {
+    return this.#max.get(worker) ?? CLAIMED_PER_POLL_MAX;
+  }
+
+  note(worker: string, { delivered, left }: { delivered: number; left: number }): void {
+    const max = this.maxOf(worker);
+    // Grows again with each full response.
+    const next = left > 0 ? delivered + 1 : delivered >= max ? 2 * max : max;
+    this.#max.delete(worker);
+    if (next >= CLAIMED_PER_POLL_MAX) return;
+    if (this.#max.size >= WORKERS_MAX) this.#max.delete(this.#max.keys().next().value ?? "");
+    this.#max.set(worker, next);
+  }
+}
+
+function alreadyServed(agentId: string, executor: string): RotaError {
+  return new RotaError(
+    "conflict",
+    `the agent "${agentId}" already has an executor: ${executor}. Give the agent the executor {"type": "worker"}, or register another agent`,
+    { details: { agentId } },
+  );
 }
 
 interface ClaimParams extends Omit<ReturnType<typeof parseClaim>, "finishes"> {

@@ -126,6 +126,10 @@ const REFUSED: [unknown, string][] = [
     { executors: { message: { type: "http", url: 5 } } },
     "`executors.message.url` must be an http or https URL",
   ],
+  [
+    { executors: { message: { type: "worker" } } },
+    "`executors.message.type` must not be worker: workers run agents",
+  ],
   [{ executors: 5 }, "`executors` must be an object of executors, not 5"],
 ];
 

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 import { openTestServer } from "../../../test/support/http.ts";
-import { openMemory } from "../../../test/support/storages.ts";
+import { meddle, openMemory } from "../../../test/support/storages.ts";
 import {
   claimTasks as claim,
   claimOne,
@@ -609,4 +609,52 @@ test("an attempt reads the session of its task, and no other", async () => {
   });
   await finish(attemptToken, "second");
   expect((await read()).status).toBe(404);
+});
+
+test("what does not fit into the response to a claim goes back without a trace, and the next claim asks for fewer", async () => {
+  const asked: number[] = [];
+  const clock = new ManualClock();
+  const storage = meddle(await openMemory(clock), {
+    before: ({ operation, params }) => {
+      if (operation === "workers.exchange")
+        asked.push(...params.polls.map(({ max }: { max: number }) => max));
+    },
+  });
+  const { ask } = await openTestServer({ clock, storage });
+  const id = await register(ask, { slots: 50 });
+  const payload = "x".repeat(900_000);
+  const ids: string[] = [];
+  for (let n = 0; n < 12; n++) ids.push(await submit(ask, { payload, lane: "main" }));
+  const first = (await claim(ask, id, { max: 50, waitS: 0 })).attempts;
+  expect(first.map(({ task }) => task.taskId)).toEqual(ids.slice(0, 9));
+  expect((await ask(`/tasks/${ids[9]}`)).body).toMatchObject({
+    state: "queued",
+    attempts: [],
+    retryCount: 0,
+  });
+  const second = (await claim(ask, id, { max: 41, waitS: 0 })).attempts;
+  expect(second.map(({ task }) => task.taskId)).toEqual(ids.slice(9));
+  expect(second).toMatchObject([{ number: 1 }, { number: 1 }, { number: 1 }]);
+  expect(asked.filter((max) => max > 1)).toEqual([50, 10]);
+});
+
+test("an agent that another node runs is a 409, unless its executor is `worker`", async () => {
+  const clock = new ManualClock();
+  const storage = await openMemory(clock);
+  const { ask } = await openTestServer({ clock, storage });
+  const abilities = { agents: new Map([["far", true]]), kinds: [] };
+  await storage.nodes.register({ node: "another", abilities });
+  const json = { name: "w", agents: ["py", "far"], slots: 1 };
+  const refused = await ask("/v1/workers", { json });
+  expect([refused.status, refused.body]).toEqual([
+    409,
+    {
+      code: "conflict",
+      error:
+        'the agent "far" already has an executor: that of another node, or of one that was here in the last 7 days. Give the agent the executor {"type": "worker"}, or register another agent',
+      details: { agentId: "far" },
+    },
+  ]);
+  await ask("/v1/agents", { json: { id: "far", executor: { type: "worker" } } });
+  expect((await ask("/v1/workers", { json })).status).toBe(201);
 });

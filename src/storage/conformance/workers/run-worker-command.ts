@@ -3,7 +3,7 @@ import type { Finish, WorkerCommand } from "../commands.ts";
 import { choose, type Side } from "../side.ts";
 import { newWorker } from "./workers.ts";
 
-const nameOf = (worker: number) => `worker-${worker}`;
+const nameOf = (worker: number) => `wrk_${worker}`;
 
 /** Runs a command of a worker and returns the result in comparable form. */
 export async function runWorkerCommand(

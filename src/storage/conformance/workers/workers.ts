@@ -1,9 +1,15 @@
 import { describe, expect, test } from "vitest";
-import { NOT_POLLING_MS, TENANT_WORKERS_MAX, WORKERS_MAX } from "../../../model/worker.ts";
+import {
+  NOT_POLLING_MS,
+  TENANT_WORKERS_MAX,
+  TENANT_WORKERS_MIN,
+  WORKERS_MAX,
+} from "../../../model/worker.ts";
 import { noExecutorError } from "../../no-executor-error.ts";
 import {
   type Abilities,
   AGENT_MEMORY_MS,
+  AGENTS_SEEN_MAX,
   type AssignedTask,
   CLAIM_KEPT_MS,
   LOST_WORKERS_MAX,
@@ -69,7 +75,7 @@ export async function openForWorkers(openWorld: OpenWorld): Promise<World> {
 
 export async function registerWorker(world: World, overrides: Partial<NewWorker> = {}): Promise<string> {
   const registered = await world.storage.workers.register(newWorker(overrides));
-  if ("full" in registered) throw new Error("The worker was not registered.");
+  if (!("id" in registered)) throw new Error("The worker was not registered.");
   return registered.id;
 }
 
@@ -119,7 +125,7 @@ export function describeWorkers(openWorld: OpenWorld): void {
       expect(await workers.get({ tenant: TENANT, id })).toMatchObject({ slots: 3 });
     });
 
-    test("there are at most so many live workers, and a tenant has half of them once there is a second", async () => {
+    test("there are at most so many live workers, and a tenant has half of them once there is a second, also when it comes back", async () => {
       const world = await openForWorkers(openWorld);
       const { workers, tenants, notifications } = world.storage;
       const instance = "8a0b7e0e-0000-4000-8000-000000000003";
@@ -131,13 +137,43 @@ export function describeWorkers(openWorld: OpenWorld): void {
       expect(await workers.register(newWorker())).toEqual({ full: "tenant" });
       expect(await notifications.range()).toEqual(notified);
       expect(await workers.register(newWorker({ instance }))).toEqual({ id: first, isNew: false });
+      const ofOther = () => workers.register(newWorker({ tenant: "other" }));
       const left = WORKERS_MAX - TENANT_WORKERS_MAX - 1;
-      await Promise.all(Array.from({ length: left }, (_, n) => registerWorker(world, { tenant: `t${n}` })));
-      expect(await workers.register(newWorker({ tenant: "other" }))).toEqual({ full: "installation" });
+      const [far] = await Promise.all(Array.from({ length: left }, ofOther));
+      expect(await ofOther()).toEqual({ full: "installation" });
       await loseWorker(world, first);
-      expect(await workers.register(newWorker({ tenant: "other" }))).toMatchObject({ isNew: true });
+      expect(await ofOther()).toMatchObject({ isNew: true });
       // A lost worker counts again from the moment that it comes back.
       expect(await workers.register(newWorker({ instance }))).toEqual({ full: "installation" });
+      const sign = { worker: first, polls: true };
+      expect(await workers.renew({ signs: [sign] })).toEqual({ unknown: [first] });
+      expect(await workers.get({ tenant: TENANT, id: first })).toMatchObject({ lost: true });
+      if (far === undefined || !("id" in far)) throw new Error("It was registered.");
+      await loseWorker(world, far.id);
+      // It still has its half.
+      expect(await workers.renew({ signs: [sign] })).toEqual({ unknown: [first] });
+      const { workers: watched } = await workers.watch();
+      const own = watched.find(({ worker, tenant }) => tenant === TENANT && worker !== first);
+      await loseWorker(world, own?.worker ?? "");
+      expect(await workers.renew({ signs: [sign] })).toEqual({ unknown: [] });
+      expect(await workers.get({ tenant: TENANT, id: first })).toMatchObject({ lost: false });
+    });
+
+    test("the first workers of a tenant find room, however many others have", async () => {
+      const world = await openForWorkers(openWorld);
+      const { workers, tenants } = world.storage;
+      await Promise.all(Array.from({ length: WORKERS_MAX }, () => registerWorker(world)));
+      expect(await workers.register(newWorker())).toEqual({ full: "installation" });
+      for (const id of ["second", "third"]) {
+        await tenants.create({ id, name: id, limits: UNBOUNDED });
+        const ids: string[] = [];
+        for (let n = 0; n < TENANT_WORKERS_MIN; n += 1) ids.push(await registerWorker(world, { tenant: id }));
+        expect(await workers.register(newWorker({ tenant: id }))).toEqual({ full: "installation" });
+        await loseWorker(world, ids[0] ?? "");
+        expect(await workers.renew({ signs: [{ worker: ids[0] ?? "", polls: true }] })).toEqual({
+          unknown: [],
+        });
+      }
     });
 
     test("a worker that is registered again, drained or removed is signalled", async () => {
@@ -174,7 +210,7 @@ export function describeWorkers(openWorld: OpenWorld): void {
       expect(fenced).toEqual([]);
       await end(b, false);
       expect(fenced).toEqual([b.token]);
-      await workers.takeBack({ worker, limit: 10, counted: false, error: "gone" });
+      await workers.takeBack({ worker, limit: 10, counted: false, maxLost: 5, error: "gone" });
       expect(fenced).toEqual([b.token, c.token]);
       const found = await workers.attempts({ tokens: [c.token, 1, b.token] });
       expect(found).toMatchObject([
@@ -465,6 +501,7 @@ export function describeWorkers(openWorld: OpenWorld): void {
       expect(await workers.markLost({ worker, beat })).toBeNull();
       expect(await loseWorker(world, worker)).toEqual([AGENT]);
       expect(await loseWorker(world, worker)).toBeNull();
+      expect(await workers.watch()).toEqual({ workers: [], any: true, nextDueAt: null });
       await world.submit({ id: "a" });
       expect((await world.storage.tasks.situation({ tenant: TENANT, id: "a" }))?.noExecutor).toEqual({
         served: true,
@@ -500,6 +537,36 @@ export function describeWorkers(openWorld: OpenWorld): void {
         state: "failed",
         error: noExecutorError("far", "custom"),
       });
+    });
+
+    test("of the agents of workers that are gone a tenant has those that were named last", async () => {
+      const world = await openForWorkers(openWorld);
+      const { agents, workers } = world.storage;
+      const instance = "8a0b7e0e-0000-4000-8000-000000000005";
+      const gone = await registerWorker(world, { tenant: "other", agents: ["kept"] });
+      await workers.remove({ tenant: "other", id: gone });
+      await registerWorker(world, { instance, agents: ["oldest", "still named"] });
+      await registerWorker(world, { agents: ["still named"] });
+      await world.submit({ id: "a", agent: "oldest" }, { id: "b", agent: "still named" });
+      const lists = AGENTS_SEEN_MAX / 100;
+      const names = (list: number) => Array.from({ length: 100 }, (_, n) => `agent ${list} ${n}`);
+      for (let list = 0; list < lists; list += 1) {
+        world.clock.step(1);
+        await registerWorker(world, { instance, agents: names(list) });
+        expect(await agents.isKnown({ tenant: TENANT, agent: "oldest" })).toBe(true);
+      }
+      expect(await world.storage.tasks.failUnserved({ afterMs: 0, limit: 10 })).toMatchObject({ failed: [] });
+      world.clock.step(1);
+      await registerWorker(world, { instance, agents: ["last"] });
+      for (const agent of ["still named", "agent 0 0", `agent ${lists - 1} 99`, "last"])
+        expect(await agents.isKnown({ tenant: TENANT, agent })).toBe(true);
+      expect(await agents.isKnown({ tenant: TENANT, agent: "oldest" })).toBe(false);
+      expect(await agents.isKnown({ tenant: "other", agent: "kept" })).toBe(true);
+      await world.storage.tasks.failUnserved({ afterMs: 0, limit: 10 });
+      await world.storage.tasks.failUnserved({ afterMs: 0, limit: 10 });
+      expect(await world.task("a")).toMatchObject({ state: "failed" });
+      expect(await world.task("b")).toMatchObject({ state: "queued" });
+      expect(await world.storage.counters.recountAll()).toEqual([]);
     });
 
     test("a lost worker is listed for an hour", async () => {
@@ -551,6 +618,7 @@ export function describeWorkers(openWorld: OpenWorld): void {
       const attempts = poll.tokens.slice(1, 3).map(({ hash }) => ({ hash }));
       await world.storage.workers.name({ worker, attempts, all: true });
       await loseWorker(world, worker);
+      expect((await world.storage.workers.watch()).workers).toMatchObject([{ worker, lost: true, held: 3 }]);
       const taken = await world.storage.workers.takeBack({
         worker,
         limit: 10,
@@ -601,10 +669,13 @@ export function describeWorkers(openWorld: OpenWorld): void {
       expect(await world.storage.counters.recountAll()).toEqual([]);
     });
 
-    test("attempts that are given back uncounted are no loss", async () => {
+    test("attempts that a worker did not get are no loss and leave no trace, unless it has named them", async () => {
       const world = await openForWorkers(openWorld);
       const worker = await registerWorker(world);
       await world.submit({ id: "a", maxRetriesIfLost: 0 });
+      const before = await world.events();
+      const fenced: number[] = [];
+      world.storage.subscribe((signal) => signal.kind === "fenced" && fenced.push(...signal.tokens));
       for (let time = 1; time <= 6; time += 1) {
         const { token, task } = only((await exchange(world, newPoll(worker))).claimed[0] ?? []);
         const attempts = [{ seq: task.seq, token }];
@@ -616,7 +687,37 @@ export function describeWorkers(openWorld: OpenWorld): void {
           error: "not delivered",
         });
       }
-      expect(await world.task("a")).toMatchObject({ state: "queued", retryCount: 0 });
+      expect(await world.task("a")).toMatchObject({
+        state: "queued",
+        retryCount: 0,
+        attempts: [],
+        startedAt: null,
+      });
+      expect(await world.events()).toEqual(before);
+      expect(fenced).toEqual([]);
+      await world.submit({ id: "b" });
+      const poll = newPoll(worker);
+      const [a, b] = (await exchange(world, poll)).claimed[0] ?? [];
+      if (a === undefined || b === undefined) throw new Error("Two were claimed.");
+      expect(a.task.attempts).toMatchObject([{ number: 1 }]);
+      await world.storage.workers.name({
+        worker,
+        attempts: [{ hash: poll.tokens[0]?.hash ?? "" }],
+        all: true,
+      });
+      await world.storage.workers.takeBack({ worker, limit: 10, counted: false, error: "not delivered" });
+      expect(await world.task("a")).toMatchObject({
+        state: "queued",
+        retryCount: 0,
+        attempts: [{ number: 1, outcome: "interrupted", error: "not delivered" }],
+      });
+      expect(await world.task("b")).toMatchObject({ state: "queued", attempts: [] });
+      const types = (await world.events())
+        .slice(before.length)
+        .map(({ type, taskId }) => `${type} ${taskId}`);
+      expect(types).toEqual(["task.created b", "task.started a", "task.retrying a"]);
+      expect(fenced).toEqual([a.token]);
+      expect(await world.storage.counters.recountAll()).toEqual([]);
     });
 
     test("attempts past their timeout, deadline or unnamed for a lease are overdue", async () => {
@@ -711,6 +812,51 @@ export function describeWorkers(openWorld: OpenWorld): void {
       const onNode = await world.claim({ limit: 10 });
       expect(onNode.map(({ task }) => task.id).toSorted()).toEqual(["by kind", "http", "local"]);
       expect(await world.storage.counters.recountAll()).toEqual([]);
+    });
+
+    test("an agent that a node serves is for no worker, also while the node is away", async () => {
+      const world = await openForWorkers(openWorld);
+      const { agents, nodes, workers } = world.storage;
+      const both = ["free", "local"];
+      const [worker, all] = [
+        await registerWorker(world, { agents: both }),
+        await registerWorker(world, { agents: ["*"] }),
+      ];
+      const serve = async (abilities: Abilities) => {
+        for (const node of [NODE, OTHER_NODE]) await nodes.setAbilities({ node, abilities });
+      };
+      await serve({ agents: new Map([["local", true]]), kinds: [] });
+      expect(await workers.register(newWorker({ agents: both }))).toEqual({ served: "local" });
+      await serve(NOTHING);
+      expect(await workers.register(newWorker({ agents: both }))).toEqual({ served: "local" });
+      expect(await workers.register(newWorker({ agents: ["*"] }))).toMatchObject({ isNew: true });
+      await world.submit({ id: "l", agent: "local" }, { id: "f", agent: "free" });
+      expect(await claimIds(world, newPoll(worker, { max: 5 }), newPoll(all, { max: 5 }))).toEqual([
+        ["f"],
+        [],
+      ]);
+      expect((await world.storage.tasks.situation({ tenant: TENANT, id: "l" }))?.noExecutor).toMatchObject({
+        served: true,
+        byWorkers: false,
+      });
+      const definition = { executor: { type: "worker" } };
+      await agents.create({ tenant: TENANT, agent: "local", maxInflight: null, definition });
+      expect(await workers.register(newWorker({ agents: both }))).toMatchObject({ isNew: true });
+      expect(await claimIds(world, newPoll(worker))).toEqual([["l"]]);
+      expect(await world.storage.counters.recountAll()).toEqual([]);
+    });
+
+    test("an agent that a node served is for workers once that is forgotten", async () => {
+      const world = await openForWorkers(openWorld);
+      const abilities: Abilities = { agents: new Map([["local", true]]), kinds: [] };
+      for (const node of [NODE, OTHER_NODE])
+        for (const each of [abilities, NOTHING])
+          await world.storage.nodes.setAbilities({ node, abilities: each });
+      const worker = newWorker({ agents: ["local"] });
+      expect(await world.storage.workers.register(worker)).toEqual({ served: "local" });
+      world.clock.step(AGENT_MEMORY_MS);
+      await world.storage.agents.forget();
+      expect(await world.storage.workers.register(worker)).toMatchObject({ isNew: true });
     });
 
     test("an agent for workers waits while there is none", async () => {

@@ -57,10 +57,13 @@ export function isForWorkers(state: OracleState, agentQueue: AgentQueueName): bo
 
 /** Whether a worker can run the tasks of an agent queue that no node can execute. */
 export function canWorkerRun(state: OracleState, worker: OracleWorker, agentQueue: AgentQueueName): boolean {
-  if (worker.tenant !== agentQueue.tenant) return false;
-  if (worker.agents.includes(agentQueue.agent)) return true;
-  if (!worker.agents.includes(ALL_AGENTS)) return false;
-  return isWorkerAgent(state, agentQueue) || !isServedByNodes(state, agentQueue);
+  if (worker.tenant !== agentQueue.tenant || !isOpenToWorkers(state, agentQueue)) return false;
+  return worker.agents.includes(agentQueue.agent) || worker.agents.includes(ALL_AGENTS);
+}
+
+/** Whether workers may run an agent: its executor is `worker`, or it has none on any node, also if that is away. */
+export function isOpenToWorkers(state: OracleState, agent: AgentName): boolean {
+  return isWorkerAgent(state, agent) || !isServedByNodes(state, agent);
 }
 
 /** Whether the executor of an agent is `worker`. */

@@ -9,22 +9,20 @@ import { settleMoves } from "../tasks/settle-moves.ts";
 import { heldBy } from "./workers.ts";
 
 export function takeBack(state: OracleState, params: TakeBackParams): TakenBack {
-  const { worker, attempts, limit } = params;
+  const { worker, attempts, limit, maxLost } = params;
   const taken = heldBy(state, worker)
     .filter(({ held }) => attempts === undefined || attempts.some(({ token }) => token === held?.token))
     .slice(0, limit)
-    .map((task) => ({ task, token: task.held?.token ?? 0, again: takeTaskBack(state, task, params) }));
+    .map((task) => {
+      const token = task.held?.token ?? 0;
+      const isUndelivered = maxLost === undefined && task.state === "assigned";
+      return { task, token, isUndelivered, again: takeTaskBack(state, task, params) };
+    });
   settleMoves(state);
   preempt(state);
-  const tokens = taken.map(({ token }) => token);
-  if (taken.length > 0)
-    signal(
-      state,
-      { kind: "events" },
-      { kind: "work" },
-      { kind: "due" },
-      { kind: "fenced", tokens, reason: "cancelled" },
-    );
+  if (taken.length > 0) signal(state, { kind: "events" }, { kind: "work" }, { kind: "due" });
+  const tokens = taken.flatMap(({ token, isUndelivered }) => (isUndelivered ? [] : token));
+  if (tokens.length > 0) signal(state, { kind: "fenced", tokens, reason: "cancelled" });
   const labels = (again: boolean) =>
     taken
       .filter((one) => one.again === again)
@@ -39,6 +37,7 @@ function takeTaskBack(
   { counted, maxLost, error: reason }: TakeBackParams,
 ): boolean {
   const attempt = task.attempts.length;
+  const isUndelivered = maxLost === undefined && task.state === "assigned";
   const isRetry = counted && task.state === "running";
   if (maxLost !== undefined) task.losses += 1;
   const isLost = maxLost !== undefined && task.losses >= maxLost;
@@ -51,6 +50,10 @@ function takeTaskBack(
     return false;
   }
   askForKey(state, task);
+  if (isUndelivered) {
+    task.attempts.pop();
+    return true;
+  }
   if (isRetry) task.retryCount += 1;
   addEvent(state, "task.retrying", task, { attempt, error, retryAt: state.clock.now(), state: "queued" });
   return true;

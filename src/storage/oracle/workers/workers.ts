@@ -1,6 +1,7 @@
-import { agentKey } from "../../../model/agent.ts";
-import { TENANT_WORKERS_MAX, WORKERS_MAX } from "../../../model/worker.ts";
+import { agentKey, agentOfKey } from "../../../model/agent.ts";
+import { workersFull } from "../../../model/worker.ts";
 import {
+  AGENTS_SEEN_MAX,
   ALL_AGENTS,
   type AttemptNames,
   CLAIM_KEPT_MS,
@@ -17,6 +18,7 @@ import {
   type WorkerStorage,
   type WorkerWatch,
 } from "../../storage.ts";
+import { isOpenToWorkers } from "../connection/abilities.ts";
 import { abilitiesChanged } from "../connection/abilities-changed.ts";
 import { notifyOfWorker } from "../log/notifications.ts";
 import {
@@ -39,12 +41,13 @@ export function registerWorker(
   const known = [...state.workers.values()].find(
     ({ tenant, instance }) => tenant === worker.tenant && instance !== null && instance === worker.instance,
   );
-  const live = [...state.workers.values()].filter(({ lost }) => !lost);
-  const own = live.filter(({ tenant }) => tenant === worker.tenant);
-  if (known === undefined || known.lost) {
-    if (live.length >= WORKERS_MAX) return { full: "installation" };
-    if (own.length >= TENANT_WORKERS_MAX && hasSecondEnabledTenant(state)) return { full: "tenant" };
-  }
+  const { tenant } = worker;
+  const served = worker.agents.find(
+    (agent) => agent !== ALL_AGENTS && !isOpenToWorkers(state, { tenant, agent }),
+  );
+  if (served !== undefined) return { served };
+  const full = known === undefined || known.lost ? fullFor(state, tenant) : null;
+  if (full !== null) return { full };
   const life = { draining: false, lost: false, registeredAt: now, seenAt: now };
   if (known !== undefined) rememberWorkerAgents(state, known);
   const record =
@@ -59,6 +62,13 @@ export function registerWorker(
     notifyOfWorker(state, "worker.registered", record, { reason, attempts: null });
   }
   return { id: record.id, isNew: known === undefined };
+}
+
+/** Which limit keeps another live worker of this tenant out; null: none. */
+function fullFor(state: OracleState, tenant: string): ReturnType<typeof workersFull> {
+  const live = [...state.workers.values()].filter(({ lost }) => !lost);
+  const own = live.filter((worker) => worker.tenant === tenant);
+  return workersFull({ all: live.length, own: own.length, isShared: hasSecondEnabledTenant(state) });
 }
 
 export function getWorker(
@@ -91,7 +101,9 @@ export function renewWorkers(
     worker.beat += 1;
     worker.seenAt = now;
     if (polls) worker.polledAt = now;
-    if (worker.lost) {
+    if (worker.lost && fullFor(state, worker.tenant) !== null) {
+      unknown.push(id);
+    } else if (worker.lost) {
       worker.lost = false;
       abilitiesChanged(state);
       notifyOfWorker(state, "worker.registered", worker, { reason: WORKER_BACK, attempts: null });
@@ -109,7 +121,9 @@ export function drainWorker(state: OracleState, { tenant, id }: { tenant: string
 }
 
 export function watchWorkers(state: OracleState): WorkerWatch {
-  const workers = [...state.workers.values()].sort((a, b) => compare(a.id, b.id));
+  const workers = [...state.workers.values()]
+    .filter(({ id, lost }) => !lost || heldBy(state, id).length > 0)
+    .sort((a, b) => compare(a.id, b.id));
   const due = heldAttempts(state).flatMap((attempt) => dueAt(attempt) ?? []);
   return {
     workers: workers.map((worker) => {
@@ -117,6 +131,7 @@ export function watchWorkers(state: OracleState): WorkerWatch {
       const held = heldBy(state, id).length;
       return { worker: id, tenant, name, beat, lost, leaseMs, held, slots, draining, registeredAt, polledAt };
     }),
+    any: state.workers.size > 0,
     nextDueAt: due.length === 0 ? null : Math.min(...due),
   };
 }
@@ -251,6 +266,11 @@ function dueAt({ named, assignedAt, leaseMs, timesOutAt, deadline }: OracleWorke
 function rememberWorkerAgents(state: OracleState, { tenant, agents }: OracleWorker): void {
   for (const agent of agents)
     if (agent !== ALL_AGENTS) state.workerAgentsSeen.set(agentKey({ tenant, agent }), state.clock.now());
+  const own = [...state.workerAgentsSeen]
+    .map(([key, at]) => ({ key, at, name: agentOfKey(key) }))
+    .filter(({ name }) => name.tenant === tenant)
+    .sort((a, b) => b.at - a.at || compare(a.name.agent, b.name.agent));
+  for (const { key } of own.slice(AGENTS_SEEN_MAX)) state.workerAgentsSeen.delete(key);
 }
 
 function toWorkerRecord(state: OracleState, worker: OracleWorker): WorkerRecord {

@@ -72,18 +72,16 @@ export const isWorkerAgent = (n: string) =>
   `(${STORED(n, " and readable_json(stored.definition) #>> '{executor,type}' = 'worker'")}
     or (not ${STORED(n)} and ${CONFIGURED_FOR_WORKERS(n)}))`;
 
-/** Whether workers for all agents run agent queue `n`, if no node can. */
-const FOR_ANY_WORKER = (
-  n: string,
-) => `(${STORED(n, " and readable_json(stored.definition) #>> '{executor,type}' = 'worker'")}
-  or (not ${STORED(n)} and (${CONFIGURED_FOR_WORKERS(n)} or not ${SERVED_BY_NODES(n)})))`;
+/** Whether workers may run the agent of `n`: its executor is `worker`, or it has none on any node, also if that is away. */
+export const isOpenToWorkers = (n: string) =>
+  `(${isWorkerAgent(n)} or (not ${STORED(n)} and not ${SERVED_BY_NODES(n)}))`;
 
-/** Whether a live worker for all agents runs agent queue `n`, if no node can. */
-const BY_ANY_WORKER = (n: string) => `(exists (
-  select 1 from worker_agent w where w.tenant = ${n}.tenant and w.agent = '${ALL_AGENTS}' offset 0) and ${FOR_ANY_WORKER(n)})`;
+const HAS_WORKER_FOR_ALL = (n: string) => `exists (
+  select 1 from worker_agent w where w.tenant = ${n}.tenant and w.agent = '${ALL_AGENTS}' offset 0)`;
 
 /** Whether a live worker can run agent queue `n`, if no node can. */
-const BY_WORKERS = (n: string) => `(${NAMED_BY_WORKERS(n)} or ${BY_ANY_WORKER(n)})`;
+const BY_WORKERS = (n: string) =>
+  `((${NAMED_BY_WORKERS(n)} or ${HAS_WORKER_FOR_ALL(n)}) and ${isOpenToWorkers(n)})`;
 
 /** Whether live workers, and no nodes, can run agent queue `n`. */
 export const isForWorkers = (n: string) =>
@@ -91,7 +89,7 @@ export const isForWorkers = (n: string) =>
 
 /** Whether a worker with these agents can run agent queue `n`, given `isForWorkers`. */
 export const canWorkerRun = (n: string, agents: string) =>
-  `(${n}.agent = any (${agents}) or ('${ALL_AGENTS}' = any (${agents}) and ${FOR_ANY_WORKER(n)}))`;
+  `(${n}.agent = any (${agents}) or '${ALL_AGENTS}' = any (${agents}))`;
 
 /** Whether the tasks of agent queue `n` run alone. */
 export const isAlone = (n: string) => `left(${n}.kind, ${ALONE.length}) = '${ALONE}'`;
@@ -125,7 +123,7 @@ export function queueKind(task: string, served: string): string {
 
 /** `standing` of agent queue `n`, given `able`. An ordinary claim never starts tasks that run alone. */
 const standingOf = (n: string, able: string) =>
-  `case when ${able} <> '{}' then (${isAlone(n)})::integer when ${n}.served or ${BY_ANY_WORKER(n)} then 1 else 2 end`;
+  `case when ${able} <> '{}' then (${isAlone(n)})::integer when ${n}.served or (${HAS_WORKER_FOR_ALL(n)} and ${isOpenToWorkers(n)}) then 1 else 2 end`;
 
 /** `standing` and `pool` of a new agent queue, given its `served`. */
 export function newLabel(n: string): string {

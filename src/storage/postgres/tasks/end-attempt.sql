@@ -1,4 +1,5 @@
--- An attempt whose lease was deleted, and the outcome of its task. n: index within the call.
+-- An attempt whose lease was deleted, and the outcome of its task. n: index within the call. outcome null, if the task is queued
+-- again: no event.
 create type ended_attempt as (
   n bigint, task_seq bigint, token bigint, node text, line bigint, attempt integer, started_at bigint,
   state text, outcome text, counted boolean, result text, error text, run_at bigint,

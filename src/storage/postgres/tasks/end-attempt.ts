@@ -40,6 +40,16 @@ export const APPEND_ENDS = `
     perform append_events(v_first, p_now, v_types, v_tenants, v_seqs, v_data);
     if v_calls_back then perform add_deliveries(p_now, v_first, v_seqs); end if;`;
 
+/** The same if some may leave no event. Those do not end their task, and neither do the others of the call. */
+const APPEND_TRACED_ENDS = `
+    if array_position(v_types, null) is null then ${APPEND_ENDS}
+    else
+      perform append_events(take_event_numbers(count(*)), p_now, array_agg(type order by n), array_agg(tenant order by n),
+                            array_agg(seq order by n), array_agg(data order by n))
+         from unnest(v_types, v_tenants, v_seqs, v_data) with ordinality u(type, tenant, seq, data, n)
+        where type is not null having count(*) > 0;
+    end if;`;
+
 /**
  * Ends attempts: with their task (done, failed, cancelled) or alone (queued, delayed). `ended` defines a query of that name,
  * which takes these attempts away and has the columns of ended_attempt. The caller records what this moves in agent queues:
@@ -89,7 +99,7 @@ export function endAttempts(ended: string, appends = APPEND_ENDS): string {
                         else row(line, 1, exempt, (parked is not null)::integer, 0, -1, null, null, null)::queue_delta end) filter (where not final),
          array_agg(line) filter (where final),
          array_agg(seq order by n), array_agg(token order by n), array_agg(tenant order by n), array_agg(state order by n),
-         array_agg(case when outcome = 'preempted' then 'task.preempted'
+         array_agg(case when outcome is null then null when outcome = 'preempted' then 'task.preempted'
                         else case state when 'done' then 'task.completed' when 'failed' then 'task.failed'
                                         when 'cancelled' then 'task.cancelled' else 'task.retrying' end end order by n),
          array_agg(case when outcome = 'preempted' then json_build_object('attempt', attempt, 'error', error)::text
@@ -164,5 +174,5 @@ const FOLLOW_UP = `
 /** Functions that end attempts and tasks. Finish, cancel, rescue and expire all use them. */
 export const ENDING_FUNCTIONS = readSql(new URL("./end-attempt.sql", import.meta.url), {
   ENDING_VARIABLES,
-  END_ATTEMPTS: endAttempts("ended as (select * from unnest(p_ended))"),
+  END_ATTEMPTS: endAttempts("ended as (select * from unnest(p_ended))", APPEND_TRACED_ENDS),
 });

@@ -1,21 +1,26 @@
--- Registers a worker, or registers that of the same instance again. "full_of" names the limit that keeps it out: there may be p_max
--- live workers, and p_tenant_max of a tenant once there is a second enabled one.
+-- Registers a worker, or registers that of the same instance again. "full_of" names the limit that keeps it out. "served_agent":
+-- workers may not run it.
 create function register_worker(
   p_now bigint, p_id text, p_tenant text, p_instance text, p_key text, p_name text, p_agents text[], p_slots integer,
-  p_labels json, p_version text, p_runtime text, p_lease_ms integer, p_heartbeat_ms integer, p_max integer, p_tenant_max integer)
-returns table (id text, is_new boolean, full_of text) language plpgsql as $$
+  p_labels json, p_version text, p_runtime text, p_lease_ms integer, p_heartbeat_ms integer)
+returns table (id text, is_new boolean, full_of text, served_agent text) language plpgsql as $$
 #variable_conflict use_column
 declare
   v_now bigint := take_write_lock(p_now);
   v_known worker;
   v_worker worker;
+  v_forgotten text[] := '{}';
 begin
   select * into v_known from worker w where w.tenant = p_tenant and w.instance = p_instance;
+  select n.agent into served_agent
+    from (select p_tenant as tenant, u.agent, u.i from unnest(p_agents) with ordinality u(agent, i)) n
+   where n.agent <> ':ALL_AGENTS' and not :IS_OPEN_TO_WORKERS order by n.i limit 1;
+  if found then
+    return next;
+    return;
+  end if;
   if v_known.lost is distinct from false then
-    select case when count(*) >= p_max then 'installation'
-                when count(*) filter (where w.tenant = p_tenant) >= p_tenant_max
-                     and exists (select 1 from tenant where not disabled offset 1) then 'tenant' end
-      into full_of from worker w where not w.lost;
+    full_of := workers_full(p_tenant);
     if full_of is not null then
       return next;
       return;
@@ -32,15 +37,24 @@ begin
         runtime = p_runtime, lease_ms = p_lease_ms, heartbeat_ms = p_heartbeat_ms, draining = false, lost = false,
         beat = w.beat + 1, registered_at = v_now, seen_at = v_now
   returning w.* into v_worker;
-  if v_known.id is not null then perform remember_worker_agents(v_now, p_tenant, v_known.agents); end if;
+  if v_known.id is not null then v_forgotten := remember_worker_agents(v_now, p_tenant, v_known.agents); end if;
   perform save_worker_agents(coalesce(v_known.id, p_id), p_tenant, p_agents);
-  perform worker_agents_changed(v_now, p_tenant, coalesce(v_known.agents, '{}') || p_agents, coalesce(v_known.id, p_id));
+  perform worker_agents_changed(
+    v_now, p_tenant, coalesce(v_known.agents, '{}') || p_agents || v_forgotten, coalesce(v_known.id, p_id));
   if v_known.lost is distinct from false then
     perform append_worker_notification(
       v_now, 'worker.registered', v_worker, null, case when v_known.lost then ':WORKER_BACK' end);
   end if;
   return next;
 end $$;
+
+-- Which limit keeps another live worker of this tenant out; null: none.
+create function workers_full(p_tenant text) returns text language sql stable as $$
+  select case when own < :TENANT_WORKERS_MIN then null
+              when live >= :WORKERS_MAX then 'installation'
+              when own >= :TENANT_WORKERS_MAX and exists (select 1 from tenant where not disabled offset 1) then 'tenant' end
+    from (select count(*) as live, count(*) filter (where tenant = p_tenant) as own from worker where not lost) w
+$$;
 
 create function save_worker_agents(p_worker text, p_tenant text, p_agents text[]) returns void language plpgsql as $$
 #variable_conflict use_column
@@ -49,21 +63,31 @@ begin
   insert into worker_agent (tenant, agent, worker) select distinct p_tenant, a, p_worker from unnest(p_agents) a;
 end $$;
 
-create function remember_worker_agents(p_now bigint, p_tenant text, p_agents text[]) returns void language plpgsql as $$
+-- Returns the agents that are forgotten instead.
+create function remember_worker_agents(p_now bigint, p_tenant text, p_agents text[]) returns text[] language plpgsql as $$
 #variable_conflict use_column
+declare
+  v_forgotten text[];
 begin
   insert into worker_agent_seen (tenant, agent, at)
   select distinct p_tenant, a, p_now from unnest(p_agents) a where a <> ':ALL_AGENTS'
   on conflict (tenant, agent) do update set at = excluded.at;
+  v_forgotten := array(
+    select agent from worker_agent_seen where tenant = p_tenant order by at desc, agent offset :AGENTS_SEEN_MAX);
+  if v_forgotten <> '{}' then
+    delete from worker_agent_seen where tenant = p_tenant and agent = any (v_forgotten);
+  end if;
+  return v_forgotten;
 end $$;
 
 -- Lets a worker that is lost or gone no longer serve its agents.
 create function forget_worker_agents(p_now bigint, p_worker text, p_tenant text, p_agents text[]) returns void
 language plpgsql as $$
+declare
+  v_forgotten text[] := remember_worker_agents(p_now, p_tenant, p_agents);
 begin
-  perform remember_worker_agents(p_now, p_tenant, p_agents);
   perform save_worker_agents(p_worker, p_tenant, '{}');
-  perform worker_agents_changed(p_now, p_tenant, p_agents, p_worker);
+  perform worker_agents_changed(p_now, p_tenant, p_agents || v_forgotten, p_worker);
 end $$;
 
 -- Signs of life do not take the write lock, as heartbeats of nodes do not. Rows are locked in a fixed order: several nodes may
@@ -84,17 +108,21 @@ begin
      where w.id = any (p_workers) returning w.id, w.lost;
 end $$;
 
-create function revive_worker(p_now bigint, p_worker text) returns void language plpgsql as $$
+-- Lets a worker that was lost serve its agents again. False: there are too many others.
+create function revive_worker(p_now bigint, p_worker text) returns boolean language plpgsql as $$
 #variable_conflict use_column
 declare
   v_now bigint := take_write_lock(p_now);
   v_worker worker;
 begin
+  select * into v_worker from worker w where w.id = p_worker and w.lost;
+  if not found then return true; end if;
+  if workers_full(v_worker.tenant) is not null then return false; end if;
   update worker w set lost = false where w.id = p_worker and w.lost returning w.* into v_worker;
-  if not found then return; end if;
   perform save_worker_agents(p_worker, v_worker.tenant, v_worker.agents);
   perform worker_agents_changed(v_now, v_worker.tenant, v_worker.agents, p_worker);
   perform append_worker_notification(v_now, 'worker.registered', v_worker, null, ':WORKER_BACK');
+  return true;
 end $$;
 
 create function mark_worker_lost(p_now bigint, p_worker text, p_beat bigint) returns text[] language plpgsql as $$
@@ -187,10 +215,11 @@ begin
   end if;
 end $$;
 
--- p_tokens: null, all attempts of the worker. p_max_lost: a task that was lost this often fails; null: this is no loss.
+-- p_tokens: null, all attempts of the worker. p_max_lost: a task that was lost this often fails; null: the worker did not get them,
+-- and what it did not name leaves no trace.
 create function take_back(
   p_now bigint, p_worker text, p_tokens bigint[], p_limit integer, p_counted boolean, p_max_lost integer, p_error text)
-returns table (state text, id text, tenant text, agent text, lane text, token bigint) language plpgsql as $$
+returns table (state text, id text, tenant text, agent text, lane text, token bigint, known boolean) language plpgsql as $$
 #variable_conflict use_column
 declare
   v_now bigint := take_write_lock(p_now);
@@ -219,20 +248,21 @@ begin
      cross join lateral (select losses, retry_count, max_retries_if_lost from task where seq = u.seq offset 0) t
      where l.task_seq = u.seq
     returning l.*, t.losses >= p_max_lost is true as lost, t.losses, p_counted and l.state = 'running' as is_retry,
+              p_max_lost is not null or l.state = 'running' as known,
               t.losses >= p_max_lost is not true
                 and (t.retry_count < t.max_retries_if_lost or not (p_counted and l.state = 'running')) as rescuable)
   select array_agg(row(task_seq, task_seq, token, node, line, attempt, started_at,
                        case when rescuable then 'queued' else 'failed' end,
-                       case when p_max_lost is null then 'interrupted' else 'lost' end, rescuable and is_retry, null,
+                       case when p_max_lost is not null then 'lost' when known then 'interrupted' end, rescuable and is_retry, null,
                        case when lost then 'lost ' || losses || case losses when 1 then ' time' else ' times' end else p_error end,
-                       v_now, null, null, null, null, null, true)::ended_attempt)
+                       v_now, null, null, null, null, null, known)::ended_attempt)
     into v_ended from gone;
   if v_ended is null then return; end if;
   perform end_attempts(v_now, v_ended);
   perform settle_moves(v_now, :RELEASED_MAX);
   :PREEMPT
   return query
-    select e.state, t.id, n.tenant, n.agent, n.lane, e.token
+    select e.state, t.id, n.tenant, n.agent, n.lane, e.token, e.begun
       from unnest(v_ended) e
      cross join lateral (select tenant, agent, lane from line where id = e.line offset 0) n
      cross join lateral (select id from task where seq = e.task_seq offset 0) t order by e.task_seq;

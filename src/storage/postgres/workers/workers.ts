@@ -1,6 +1,7 @@
-import { TENANT_WORKERS_MAX, WORKERS_MAX } from "../../../model/worker.ts";
+import { TENANT_WORKERS_MAX, TENANT_WORKERS_MIN, WORKERS_MAX } from "../../../model/worker.ts";
 import { ALONE_AFTER_LOSSES } from "../../alone-queue.ts";
 import {
+  AGENTS_SEEN_MAX,
   ALL_AGENTS,
   type AttemptUsage,
   CLAIM_KEPT_MS,
@@ -13,6 +14,7 @@ import {
   type WorkerRecord,
   type WorkerStorage,
 } from "../../storage.ts";
+import { isOpenToWorkers } from "../connection/abilities.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
 import { readSql } from "../connection/sql-file.ts";
 import { PREEMPT } from "../tasks/preempt-tasks.ts";
@@ -28,9 +30,10 @@ export function postgresWorkers(db: PostgresDatabase): WorkerStorage {
         id: string;
         is_new: boolean;
         full_of: "installation" | "tenant" | null;
+        served_agent: string | null;
       }>({
         name: "register_worker",
-        text: "select * from register_worker($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
+        text: "select * from register_worker($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
         values: [
           worker.id,
           worker.tenant,
@@ -44,11 +47,10 @@ export function postgresWorkers(db: PostgresDatabase): WorkerStorage {
           worker.runtime,
           worker.leaseMs,
           worker.heartbeatMs,
-          WORKERS_MAX,
-          TENANT_WORKERS_MAX,
         ],
       });
       if (row === undefined) throw new Error("register_worker returned nothing");
+      if (row.served_agent !== null) return { served: row.served_agent };
       if (row.full_of !== null) return { full: row.full_of };
       db.signal({ kind: "work" });
       if (!row.is_new) db.signal({ kind: "workers", ids: [row.id] });
@@ -78,8 +80,13 @@ export function postgresWorkers(db: PostgresDatabase): WorkerStorage {
       });
       const known = new Set(rows.map(({ id }) => id));
       for (const { id } of rows.filter(({ lost }) => lost)) {
-        await db.write({ name: "revive_worker", text: "select revive_worker($1, $2)", values: [id] });
-        db.signal({ kind: "work" });
+        const [row] = await db.write<{ live: boolean }>({
+          name: "revive_worker",
+          text: "select revive_worker($1, $2) as live",
+          values: [id],
+        });
+        if (row?.live === true) db.signal({ kind: "work" });
+        else known.delete(id);
       }
       return { unknown: signs.map(({ worker }) => worker).filter((id) => !known.has(id)) };
     },
@@ -94,18 +101,27 @@ export function postgresWorkers(db: PostgresDatabase): WorkerStorage {
       return true;
     },
     async watch() {
-      const rows = await db.read<{ workers: readonly WatchedRow[]; due: string | null }>({
-        name: "watch_workers",
-        text: `select coalesce((select json_agg(json_build_object(
+      const rows = await db.read<{ workers: readonly WatchedRow[]; any_worker: boolean; due: string | null }>(
+        {
+          name: "watch_workers",
+          text: `select coalesce((select json_agg(json_build_object(
                         'worker', w.id, 'tenant', w.tenant, 'name', w.name, 'beat', w.beat, 'lost', w.lost, 'leaseMs', w.lease_ms,
                         'slots', w.slots, 'draining', w.draining, 'registeredAt', w.registered_at, 'polledAt', w.polled_at,
-                        'held', (select count(*) from lease l where l.node = w.id)) order by w.id) from worker w), '[]') as workers,
+                        'held', (select count(*) from lease l where l.node = w.id)) order by w.id)
+                         from worker w
+                        where not w.lost or exists (select 1 from lease l where l.node = w.id offset 0)), '[]') as workers,
+                      exists (select 1 from worker) as any_worker,
                       (select min(${DUE_AT}) from worker_attempt a
                          join lease l on l.task_seq = a.task_seq and l.token = a.token) as due`,
-        values: [],
-      });
+          values: [],
+        },
+      );
       const due = rows[0]?.due ?? null;
-      return { workers: rows[0]?.workers ?? [], nextDueAt: due === null ? null : Number(due) };
+      return {
+        workers: rows[0]?.workers ?? [],
+        any: rows[0]?.any_worker === true,
+        nextDueAt: due === null ? null : Number(due),
+      };
     },
     async markLost({ worker, beat }) {
       const [row] = await db.write<{ agents: string[] | null }>({
@@ -172,7 +188,7 @@ export function postgresWorkers(db: PostgresDatabase): WorkerStorage {
       };
     },
     async takeBack({ worker, attempts, limit, counted, maxLost, error }) {
-      const rows = await db.write<TaskLabels & { id: string; state: "queued" | "failed"; token: string }>({
+      const rows = await db.write<TakenRow>({
         name: "take_back",
         text: "select * from take_back($1, $2, $3, $4, $5, $6, $7)",
         values: [worker, attempts?.map(({ token }) => token) ?? null, limit, counted, maxLost ?? null, error],
@@ -181,8 +197,10 @@ export function postgresWorkers(db: PostgresDatabase): WorkerStorage {
         db.signal({ kind: "events" });
         db.signal({ kind: "work" });
         db.signal({ kind: "due" });
-        db.signal({ kind: "fenced", tokens: rows.map(({ token }) => Number(token)), reason: "cancelled" });
       }
+      // The next attempt of a task that was not delivered has the same number: a signal could end that one.
+      const tokens = rows.filter(({ known }) => known).map(({ token }) => Number(token));
+      if (tokens.length > 0) db.signal({ kind: "fenced", tokens, reason: "cancelled" });
       const labelsOf = (wanted: "queued" | "failed") =>
         rows
           .filter(({ state }) => state === wanted)
@@ -300,6 +318,14 @@ function toUsage(row: AttemptRow): AttemptUsage | null {
   };
 }
 
+interface TakenRow extends TaskLabels {
+  readonly id: string;
+  readonly state: "queued" | "failed";
+  readonly token: string;
+  /** Whether the worker may know of the attempt. */
+  readonly known: boolean;
+}
+
 interface OverdueRow extends TaskRow {
   readonly worker: string;
   readonly attempt_token: string;
@@ -313,4 +339,9 @@ export const WORKER_FUNCTIONS = readSql(new URL("./workers.sql", import.meta.url
   PREEMPT,
   WORKER_BACK,
   SILENT_FOR,
+  IS_OPEN_TO_WORKERS: isOpenToWorkers("n"),
+  WORKERS_MAX,
+  TENANT_WORKERS_MAX,
+  TENANT_WORKERS_MIN,
+  AGENTS_SEEN_MAX,
 });

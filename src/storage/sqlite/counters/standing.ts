@@ -63,12 +63,13 @@ const NAMED_BY_WORKERS = `exists (
   select 1 from worker_agent w where w.tenant = line.tenant and w.agent = line.agent)`;
 const SERVED = `(${SERVED_BY_NODES} or ${CONFIGURED_FOR_WORKERS} or ${NAMED_BY_WORKERS}
                  or exists (select 1 from worker_agent_seen w where w.tenant = line.tenant and w.agent = line.agent))`;
-/** A live worker runs all agents of its tenant that no node runs. */
-const BY_ANY_WORKER = `(exists (select 1 from worker_agent w where w.tenant = line.tenant and w.agent = '${ALL_AGENTS}')
-  and (${storedAnd("and a.definition ->> '$.executor.type' = 'worker'")}
-       or (not ${STORED} and (${CONFIGURED_FOR_WORKERS} or not ${SERVED_BY_NODES}))))`;
+/** Whether workers may run an agent: its executor is `worker`, or it has none on any node, also if that is away. */
+const OPEN_TO_WORKERS = `(${storedAnd("and a.definition ->> '$.executor.type' = 'worker'")}
+  or (not ${STORED} and (${CONFIGURED_FOR_WORKERS} or not ${SERVED_BY_NODES})))`;
+const HAS_WORKER_FOR_ALL = `exists (
+  select 1 from worker_agent w where w.tenant = line.tenant and w.agent = '${ALL_AGENTS}')`;
 /** Whether a live worker can run the tasks of a row of `line`, if no node can. */
-const BY_WORKERS = `(${NAMED_BY_WORKERS} or ${BY_ANY_WORKER})`;
+const BY_WORKERS = `((${NAMED_BY_WORKERS} or ${HAS_WORKER_FOR_ALL}) and ${OPEN_TO_WORKERS})`;
 
 /** Whether the tasks of a row of `line` run alone. */
 export const IS_ALONE = `substr(kind, 1, ${ALONE.length}) = '${ALONE}'`;
@@ -83,7 +84,7 @@ const EXECUTABLE = `
                                         where x.agent = line.agent and x.serves = 1 and ${LIVE})
        when ${HELD_KIND} = '' or exists (select 1 from node n join json_each(n.kinds) k
                                           where ${LIVE} and k.value = ${HELD_KIND}) then 0
-       when ${BY_ANY_WORKER} then 1
+       when ${HAS_WORKER_FOR_ALL} and ${OPEN_TO_WORKERS} then 1
        else ${UNSERVED} end`;
 
 /** Whether live workers, and no nodes, can run the tasks of a row of `line`. */
@@ -131,9 +132,18 @@ export function isWorkerAgent(db: SqliteDatabase, { tenant, agent }: Omit<AgentQ
   return row?.is === 1;
 }
 
-/** Whether workers for all agents can run the tasks of an agent queue that no node can execute. */
-export function isForAnyWorker(db: SqliteDatabase, id: number): boolean {
-  return db.prepare(`select 1 from line where id = ? and ${BY_ANY_WORKER}`).get(id) !== undefined;
+/** The first of these agents that workers may not run; null: they may run all. */
+export function firstClosedToWorkers(
+  db: SqliteDatabase,
+  { tenant, agents }: { tenant: string; agents: readonly string[] },
+): string | null {
+  const row = db
+    .prepare<{ agent: string }>(
+      `select agent from (select ? as tenant, value as agent, key from json_each(?)) line
+        where agent <> '${ALL_AGENTS}' and not ${OPEN_TO_WORKERS} order by key limit 1`,
+    )
+    .get(tenant, JSON.stringify(agents));
+  return row?.agent ?? null;
 }
 
 /** The agent queues whose first task is critical, and whose tasks workers run beside others. */
@@ -157,7 +167,6 @@ export function agentQueuesForWorkers(
     .prepare<number>(
       `select id from line
         where tenant = @tenant and ready > 0 and (@isOfAny or agent in (select value from json_each(@agents))) and ${FOR_WORKERS}
-          and (not @isOfAny or agent in (select value from json_each(@agents)) or ${BY_ANY_WORKER})
         order by last_served, id limit +@limit`,
     )
     .pluck()

@@ -9,7 +9,6 @@ import {
   type AgentQueueKind,
   IS_ALONE,
   isExecutable,
-  isForAnyWorker,
   isForWorkers,
   isServed,
   isWorkerAgent,
@@ -91,7 +90,6 @@ function readWorkers(
   if (!(WAITING_STATES as readonly TaskState[]).includes(state)) return null;
   const line = db.prepare<number>("select line from task where seq = ?").pluck().get(seq);
   if (line === undefined || !isForWorkers(db, line)) return null;
-  const agents = isForAnyWorker(db, line) ? [agent, ALL_AGENTS] : [agent];
   const row = db
     .prepare<NonNullable<TaskSituation["workers"]>>(
       `select count(*) as count, coalesce(sum(slots), 0) as slots,
@@ -99,7 +97,7 @@ function readWorkers(
          from worker w where w.draining = 0 and w.id in (
            select worker from worker_agent where tenant = ? and agent in (select value from json_each(?)))`,
     )
-    .get(tenant, JSON.stringify(agents));
+    .get(tenant, JSON.stringify([agent, ALL_AGENTS]));
   return row ?? null;
 }
 

@@ -4,7 +4,7 @@ import { ALL_AGENTS } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 import type { Transaction } from "../connection/transaction.ts";
 import type { AgentQueue, ReadyEntry } from "../counters/ledger.ts";
-import { criticalQueuesForWorkers, isForAnyWorker } from "../counters/standing.ts";
+import { criticalQueuesForWorkers } from "../counters/standing.ts";
 import { LEASE_COLUMNS, type Lease } from "../tasks/lease.ts";
 import { giveWay } from "../tasks/steps/preempt-tasks.ts";
 
@@ -95,8 +95,7 @@ function criticals(tx: Transaction, limit: number): Critical[] {
   return all.slice(0, limit).filter(({ isUsable }) => isUsable);
 }
 
-function ableWorkers(tx: Transaction, { id, tenant, agent }: AgentQueue): AbleWorker[] {
-  const agents = isForAnyWorker(tx.db, id) ? [agent, ALL_AGENTS] : [agent];
+function ableWorkers(tx: Transaction, { tenant, agent }: AgentQueue): AbleWorker[] {
   return tx
     .prepare<AbleWorker>(
       `select * from (
@@ -105,7 +104,7 @@ function ableWorkers(tx: Transaction, { id, tenant, agent }: AgentQueue): AbleWo
              select worker from worker_agent where tenant = ? and agent in (select value from json_each(?))))
         where free <= 0 or asked_at >= ? order by id`,
     )
-    .all(tenant, JSON.stringify(agents), tx.now - NOT_POLLING_MS);
+    .all(tenant, JSON.stringify([agent, ALL_AGENTS]), tx.now - NOT_POLLING_MS);
 }
 
 function findVictim(

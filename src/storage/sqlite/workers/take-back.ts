@@ -39,6 +39,7 @@ export async function takeBack(db: SqliteDatabase, params: TakeBackParams): Prom
       requeued: [] as TakenBack["requeued"][number][],
       failed: [] as TakenBack["failed"][number][],
     };
+    const isUndelivered = ({ state }: TakenAttempt) => maxLost === undefined && state === "assigned";
     for (const lease of leases) {
       removeLease.run(lease.task_seq);
       if (maxLost !== undefined) countLoss.run(lease.task_seq);
@@ -52,7 +53,8 @@ export async function takeBack(db: SqliteDatabase, params: TakeBackParams): Prom
       const labels = { id: lease.id, ...labelsOf(ledger.agentQueue(lease.line)) };
       if (!isLost && (!isRetry || lease.has_retries === 1)) {
         const returned = losses < ALONE_AFTER_LOSSES ? lease : moveToAlone(tx, lease);
-        returnTask(tx, returned, { ...end, to: "queued", counted: isRetry, runAt: now });
+        const undelivered = isUndelivered(lease);
+        returnTask(tx, returned, { ...end, to: "queued", counted: isRetry, runAt: now, undelivered });
         taken.requeued.push(labels);
       } else {
         endTask(tx, lease, { ...end, state: "failed", result: null });
@@ -61,10 +63,13 @@ export async function takeBack(db: SqliteDatabase, params: TakeBackParams): Prom
     }
     if (leases.length > 0) {
       tx.signal("events", "work", "due");
-      tx.fence(
-        leases.map(({ token }) => token),
-        "cancelled",
-      );
+      // The next attempt of a task that was not delivered has the same number: a signal could end that one.
+      const known = leases.filter((lease) => !isUndelivered(lease));
+      if (known.length > 0)
+        tx.fence(
+          known.map(({ token }) => token),
+          "cancelled",
+        );
     }
     return taken;
   });

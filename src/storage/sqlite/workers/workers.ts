@@ -1,6 +1,7 @@
-import { TENANT_WORKERS_MAX, WORKERS_MAX } from "../../../model/worker.ts";
+import { workersFull } from "../../../model/worker.ts";
 import type { AttemptUsage, NewWorker, NotifiedWorker, WorkerRecord, WorkerStorage } from "../../storage.ts";
 import {
+  AGENTS_SEEN_MAX,
   ALL_AGENTS,
   CLAIM_KEPT_MS,
   type Held,
@@ -12,6 +13,7 @@ import {
 import type { SqliteDatabase } from "../connection/database.ts";
 import { workerAgentsChanged } from "../connection/steps/change-abilities.ts";
 import type { Transaction } from "../connection/transaction.ts";
+import { firstClosedToWorkers } from "../counters/standing.ts";
 import { notifyOfWorker } from "../log/steps/notify.ts";
 import { hasSecondTenant } from "../tasks/steps/admit-task.ts";
 import { beginAndFinish } from "../tasks/steps/finish-held-tasks.ts";
@@ -49,11 +51,9 @@ export function sqliteWorkers(db: SqliteDatabase): WorkerStorage {
       );
       const known = db.write(() => beat.all({ now: db.now(), signs: JSON.stringify([...polls]) }));
       const back = known.filter(({ lost }) => lost === 1);
-      if (back.length > 0)
-        db.transact((tx) => {
-          for (const row of back) revive(tx, row);
-        });
+      const kept = back.length === 0 ? [] : db.transact((tx) => reviveWhileRoom(tx, back));
       const ids = new Set(known.map(({ id }) => id));
+      for (const { id } of kept) ids.delete(id);
       return { unknown: [...polls.keys()].filter((id) => !ids.has(id)) };
     },
     async drain({ tenant, id }) {
@@ -69,13 +69,15 @@ export function sqliteWorkers(db: SqliteDatabase): WorkerStorage {
         .prepare<Omit<WatchedRow, "lost" | "draining"> & { lost: 0 | 1; draining: 0 | 1 }>(
           `select id as worker, tenant, name, beat, lost, lease_ms as leaseMs, slots, draining,
                   registered_at as registeredAt, polled_at as polledAt,
-                  (select count(*) from lease where node = worker.id) as held from worker order by id`,
+                  (select count(*) from lease where node = worker.id) as held
+             from worker where lost = 0 or exists (select 1 from lease where node = worker.id) order by id`,
         )
         .all()
         .map((row) => ({ ...row, lost: row.lost === 1, draining: row.draining === 1 }));
       const isHeld = workers.some(({ held }) => held > 0);
       const due = isHeld ? db.prepare<{ at: number | null }>(NEXT_DUE).get() : undefined;
-      return { workers, nextDueAt: due?.at ?? null };
+      const any = workers.length > 0 || db.prepare("select 1 from worker limit 1").get() !== undefined;
+      return { workers, any, nextDueAt: due?.at ?? null };
     },
     async markLost({ worker, beat }) {
       return db.transact((tx) => {
@@ -161,7 +163,9 @@ function register(tx: Transaction, worker: NewWorker): Registration {
       "select id, lost, tenant, agents from worker where tenant = ? and instance = ?",
     )
     .get(worker.tenant, worker.instance);
-  const full = known?.lost === 0 ? null : fullFor(tx, worker.tenant);
+  const served = firstClosedToWorkers(tx.db, worker);
+  if (served !== null) return { served };
+  const full = known?.lost === 0 ? null : new LiveCount(tx).fullFor(worker.tenant);
   if (full !== null) return { full };
   const values = {
     ...worker,
@@ -179,12 +183,12 @@ function register(tx: Transaction, worker: NewWorker): Registration {
        beat = beat + 1, registered_at = @now, seen_at = @now`,
   ).run(values);
   const before: string[] = known === undefined ? [] : JSON.parse(known.agents);
-  if (known !== undefined) rememberAgents(tx, known.tenant, before);
+  const forgotten = known === undefined ? [] : rememberAgents(tx, known.tenant, before);
   writeAgents(tx, values.id, worker.tenant, worker.agents);
   workerAgentsChanged(tx, {
     worker: values.id,
     tenant: worker.tenant,
-    agents: [...new Set([...before, ...worker.agents])],
+    agents: [...new Set([...before, ...worker.agents, ...forgotten])],
   });
   if (known !== undefined) tx.changedWorker(known.id);
   if (known?.lost !== 0)
@@ -196,15 +200,32 @@ function register(tx: Transaction, worker: NewWorker): Registration {
   return { id: values.id, isNew: known === undefined };
 }
 
-/** Which limit keeps another live worker of this tenant out; null: none. */
-function fullFor(tx: Transaction, tenant: string): "installation" | "tenant" | null {
-  const live = tx
-    .prepare<{ all_workers: number; own: number }>(
-      "select count(*) as all_workers, count(*) filter (where tenant = ?) as own from worker where lost = 0",
-    )
-    .get(tenant);
-  if ((live?.all_workers ?? 0) >= WORKERS_MAX) return "installation";
-  return (live?.own ?? 0) >= TENANT_WORKERS_MAX && hasSecondTenant(tx) ? "tenant" : null;
+/** How many live workers each tenant has, while a transaction adds some. */
+class LiveCount {
+  readonly #isShared: boolean;
+  readonly #own: Map<string, number>;
+  #all: number;
+
+  constructor(tx: Transaction) {
+    const rows = tx
+      .prepare<{ tenant: string; live: number }>(
+        "select tenant, count(*) as live from worker where lost = 0 group by tenant",
+      )
+      .all();
+    this.#isShared = hasSecondTenant(tx);
+    this.#own = new Map(rows.map(({ tenant, live }) => [tenant, live]));
+    this.#all = rows.reduce((sum, { live }) => sum + live, 0);
+  }
+
+  /** Which limit keeps another live worker of this tenant out; null: none. */
+  fullFor(tenant: string): ReturnType<typeof workersFull> {
+    return workersFull({ all: this.#all, own: this.#own.get(tenant) ?? 0, isShared: this.#isShared });
+  }
+
+  add(tenant: string): void {
+    this.#all += 1;
+    this.#own.set(tenant, (this.#own.get(tenant) ?? 0) + 1);
+  }
 }
 
 /** Lets a worker that was lost, or is gone, no longer serve its agents. Returns them. */
@@ -214,10 +235,21 @@ function forgetAgentsOf(
   { tenant, agents: json }: { tenant: string; agents: string },
 ): string[] {
   const agents: string[] = JSON.parse(json);
-  rememberAgents(tx, tenant, agents);
+  const forgotten = rememberAgents(tx, tenant, agents);
   writeAgents(tx, worker, tenant, []);
-  workerAgentsChanged(tx, { worker, tenant, agents });
+  workerAgentsChanged(tx, { worker, tenant, agents: [...new Set([...agents, ...forgotten])] });
   return agents;
+}
+
+/** Returns the workers that stay lost, because there are too many others. */
+function reviveWhileRoom(tx: Transaction, rows: readonly NamedRow[]): NamedRow[] {
+  const live = new LiveCount(tx);
+  return rows.filter((row) => {
+    if (live.fullFor(row.tenant) !== null) return true;
+    revive(tx, row);
+    live.add(row.tenant);
+    return false;
+  });
 }
 
 function revive(tx: Transaction, row: NamedRow): void {
@@ -247,12 +279,22 @@ function writeAgents(tx: Transaction, worker: string, tenant: string, agents: re
   for (const agent of agents) add.run(tenant, agent, worker);
 }
 
-function rememberAgents(tx: Transaction, tenant: string, agents: readonly string[]): void {
+/** Returns the agents that are forgotten instead. */
+function rememberAgents(tx: Transaction, tenant: string, agents: readonly string[]): string[] {
   const remember = tx.prepare(
     `insert into worker_agent_seen (tenant, agent, at) values (?, ?, ?)
      on conflict (tenant, agent) do update set at = excluded.at`,
   );
   for (const agent of agents) if (agent !== ALL_AGENTS) remember.run(tenant, agent, tx.now);
+  return tx
+    .prepare<string>(
+      `delete from worker_agent_seen
+        where tenant = @tenant and agent in (
+                select agent from worker_agent_seen where tenant = @tenant order by at desc, agent limit -1 offset +@max)
+       returning agent`,
+    )
+    .pluck()
+    .all({ tenant, max: AGENTS_SEEN_MAX });
 }
 
 async function nameAttempts(

@@ -61,7 +61,7 @@ export function endTask(
   if (lease.origin === "run") endRun(tx, lease.task_seq, end);
 }
 
-/** Ends only the attempt: the task waits for another one. */
+/** Ends only the attempt: the task waits for another one. `undelivered`: its worker never got it, which leaves no trace. */
 export function returnTask(
   tx: Transaction,
   lease: Lease,
@@ -71,12 +71,14 @@ export function returnTask(
     counted: boolean;
     error: string;
     runAt: number;
+    undelivered?: boolean;
   },
 ): void {
   const { ledger } = tx;
   const agentQueue = freeSlot(tx, lease);
   returnMessages(tx, lease);
-  const begun = lease.state === "running" || isWorker(lease.node);
+  const { undelivered = false } = back;
+  const begun = lease.state === "running" || (isWorker(lease.node) && !undelivered);
   if (begun) closeAttempt(tx, lease, back);
   const isDelayed = back.to === "delayed";
   const task = tx
@@ -106,6 +108,7 @@ export function returnTask(
     ledger.count(agentQueue.tenant, "queued", -1);
     ledger.count(agentQueue.tenant, "delayed", 1);
   }
+  if (undelivered) return;
   ledger.events.add({
     type: "task.retrying",
     at: tx.now,

@@ -1,10 +1,9 @@
 import { CONSECUTIVE_CRITICAL_MAX, isCritical } from "../../../../model/priority.ts";
 import { isAloneKind } from "../../../alone-queue.ts";
 import { ALL_AGENTS, type AssignedTask, type WorkerPoll } from "../../../storage.ts";
-import type { SqliteDatabase } from "../../connection/database.ts";
 import type { Transaction } from "../../connection/transaction.ts";
 import type { AgentQueue, ReadyEntry } from "../../counters/ledger.ts";
-import { agentQueuesForWorkers, isForAnyWorker, isForWorkers } from "../../counters/standing.ts";
+import { agentQueuesForWorkers, isForWorkers } from "../../counters/standing.ts";
 import type { TenantQueue } from "../../counters/tenant-ledger.ts";
 import { compareFairness, countStart, startAttempt } from "../../tasks/steps/claim-tasks.ts";
 import { TASK_COLUMNS, type TaskRow, taskTables, toTaskRecord } from "../../tasks/task-row.ts";
@@ -103,7 +102,7 @@ export class Assignments {
   }
 
   #openPoll({ n, poll, taker, assigned }: Omit<OpenPoll, "left">): void {
-    const key = JSON.stringify([taker.row.tenant, taker.row.agents, poll.agents, poll.except]);
+    const key = JSON.stringify([taker.row.tenant, agentsOf({ poll, taker }), poll.except?.toSorted()]);
     const group = this.#groups.get(key) ?? { polls: [] };
     group.polls.push({ n, poll, taker, assigned, left: Math.min(poll.max, poll.tokens.length) });
     this.#groups.set(key, group);
@@ -237,7 +236,7 @@ export class Assignments {
       .filter(({ id, tenant, ready }) => ready > 0 && agentsOf.has(tenant) && !found.has(id))
       .filter(({ id }) => isForWorkers(db, id));
     return [...touched, ...ledger.agentQueuesOf(ids)].flatMap((agentQueue) => {
-      const able = groups.filter(({ polls: [poll] }) => poll !== undefined && canRun(db, poll, agentQueue));
+      const able = groups.filter(({ polls: [poll] }) => poll !== undefined && canRun(poll, agentQueue));
       return able.length === 0 ? [] : { agentQueue, groups: able };
     });
   }
@@ -326,15 +325,18 @@ function smallest<Item>(items: readonly Item[], compare: (a: Item, b: Item) => n
   return best;
 }
 
+/** The agents that a poll asks for, sorted. */
+function agentsOf({ poll: { agents }, taker }: Pick<OpenPoll, "poll" | "taker">): string[] {
+  if (agents === null) return taker.agents.toSorted();
+  const isOfAny = taker.agents.includes(ALL_AGENTS);
+  return agents.filter((agent) => agent !== ALL_AGENTS && (isOfAny || taker.agents.includes(agent))).sort();
+}
+
 /** Whether the agents of a poll include that of an agent queue which workers can run. */
-function canRun(
-  db: SqliteDatabase,
-  { poll, taker }: Pick<OpenPoll, "poll" | "taker">,
-  { id, tenant, agent }: AgentQueue,
-): boolean {
+function canRun({ poll, taker }: Pick<OpenPoll, "poll" | "taker">, { tenant, agent }: AgentQueue): boolean {
   if (taker.row.tenant !== tenant || (poll.agents !== null && !poll.agents.includes(agent))) return false;
   if (poll.except?.includes(agent)) return false;
-  return taker.agents.includes(agent) || (taker.agents.includes(ALL_AGENTS) && isForAnyWorker(db, id));
+  return taker.agents.includes(agent) || taker.agents.includes(ALL_AGENTS);
 }
 
 /** The attempts that an earlier call assigned to the same claim, and that are still held. */
