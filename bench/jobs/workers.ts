@@ -76,7 +76,7 @@ async function workers(
   const shares: number[] = [];
   for (let turn = 1; turn <= turns; turn++) {
     const tasks = taskSlots * BUSY_SEC;
-    const { rate } = await measureWorkersDrain(places, { tasks, ...BUSY, taskMs: TASK_MS });
+    const { rate } = await measureWorkersDrain(newStorage, { tasks, ...BUSY, taskMs: TASK_MS });
     shares.push(rate / taskSlots);
     console.error(`  turn ${turn}: tasks of ${TASK_MS} ms, ${Math.round(rate)}/s of ${taskSlots}`);
   }
