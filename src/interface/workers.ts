@@ -79,6 +79,8 @@ export interface WorkerCaller {
   readonly keyId: string | null;
   /** The agents that the key may run; null: all. */
   readonly agents: readonly string[] | null;
+  /** Called with the worker of the attempt that a call names, once it is known that the caller may act for it. */
+  readonly onWorker?: (id: string) => void;
 }
 
 export interface ClaimOptions extends WorkerCaller {

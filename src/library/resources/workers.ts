@@ -99,7 +99,9 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
   async function findAttempt(token: string, caller: WorkerCaller): Promise<Own> {
     const attempt = await engine.workers.attempts.findAny(token);
     if (attempt === null || attempt.tenant !== tenant) throw unknownAttempt();
-    return { attempt, worker: await findOwn(attempt.worker, caller) };
+    const worker = await findOwn(attempt.worker, caller);
+    caller.onWorker?.(worker.id);
+    return { attempt, worker };
   }
 
   function toInfo(worker: WorkerRecord): WorkerInfo {

@@ -25,6 +25,8 @@ import type {
   WorkerInput,
 } from "../../interface/workers.ts";
 import { RotaError } from "../../model/errors.ts";
+import { isObject } from "../../model/input/field-checks.ts";
+import { WORKER_SLOTS_MAX } from "../../model/worker.ts";
 import { STREAM_HEADERS } from "../event-stream.ts";
 import { auditWorker } from "../middleware/audit.ts";
 import type { RouteParts } from "../route-parts.ts";
@@ -49,19 +51,29 @@ export const workerRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { ins
     rota.workers.get(params.id),
   );
 
-  app.post("/workers/:id/claim", requiredRole("work", claimTasks), async (request, reply) => {
-    const claim = await claimWhileAllowed(request, reply, installation.keys);
-    if (claim.answer.attempts.length > 0) putBackUnlessSent(reply, claim.notDelivered);
-    reply.type("application/json; charset=utf-8").serializer(String);
-    return claimText(claim) as never;
-  });
-
-  app.post("/workers/:id/heartbeat", requiredRole("work", heartbeatWorker), async (request) =>
-    request.rota.workers.heartbeat(request.params.id, request.body as HeartbeatInput, callerOf(request)),
+  app.post(
+    "/workers/:id/claim",
+    requiredRole("work", claimTasks, listedIn("finishes")),
+    async (request, reply) => {
+      const claim = await claimWhileAllowed(request, reply, installation.keys);
+      if (claim.answer.attempts.length > 0) putBackUnlessSent(reply, claim.notDelivered);
+      reply.type("application/json; charset=utf-8").serializer(String);
+      return claimText(claim) as never;
+    },
   );
 
-  app.post("/workers/:id/finish", requiredRole("work", finishAttempts), async (request) =>
-    request.rota.workers.finish(request.params.id, request.body as FinishInput, callerOf(request)),
+  app.post(
+    "/workers/:id/heartbeat",
+    requiredRole("work", heartbeatWorker, listedIn("attempts")),
+    async (request) =>
+      request.rota.workers.heartbeat(request.params.id, request.body as HeartbeatInput, callerOf(request)),
+  );
+
+  app.post(
+    "/workers/:id/finish",
+    requiredRole("work", finishAttempts, listedIn("attempts")),
+    async (request) =>
+      request.rota.workers.finish(request.params.id, request.body as FinishInput, callerOf(request)),
   );
 
   app.get("/workers/:id/signals", requiredRole("work", streamSignals), async (request, reply) => {
@@ -92,7 +104,7 @@ export const workerRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { ins
     request.rota.workers.heartbeatAttempt(
       request.params.token,
       request.body as AttemptHeartbeatInput,
-      callerOf(request),
+      callerOfAttempt(request),
     ),
   );
 
@@ -100,22 +112,40 @@ export const workerRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { ins
     request.rota.workers.finishAttempt(
       request.params.token,
       request.body as AttemptFinishInput,
-      callerOf(request),
+      callerOfAttempt(request),
     ),
   );
 
   app.get("/attempts/:token/dependencies/:taskId", requiredRole("work", readDependency), async (request) =>
-    request.rota.workers.dependency(request.params.token, request.params.taskId, callerOf(request)),
+    request.rota.workers.dependency(request.params.token, request.params.taskId, callerOfAttempt(request)),
   );
 
   app.get("/attempts/:token/session", requiredRole("work", readAttemptSession), async (request) => {
     const { turns } = withNumbers(request.query, "turns") as { turns?: number };
-    return request.rota.workers.session(request.params.token, { turns }, callerOf(request));
+    return request.rota.workers.session(request.params.token, { turns }, callerOfAttempt(request));
   });
 };
 
 function callerOf({ callerContext: { caller } }: FastifyRequest): WorkerCaller {
   return { keyId: caller.keyId, agents: caller.workerAgents ?? null };
+}
+
+/** The same for a call that names an attempt, which is charged to its worker. */
+function callerOfAttempt(request: FastifyRequest): WorkerCaller {
+  return {
+    ...callerOf(request),
+    onWorker: (id) => {
+      request.attemptWorker = id;
+    },
+  };
+}
+
+/** The attempts that a body lists are rows to read and write. It is not checked yet. */
+function listedIn(field: "attempts" | "finishes"): (body: unknown) => { rows: number } {
+  return (body) => {
+    const listed = isObject(body) ? body[field] : undefined;
+    return { rows: Array.isArray(listed) ? Math.min(listed.length, WORKER_SLOTS_MAX) : 0 };
+  };
 }
 
 type DeliverableClaim = Awaited<ReturnType<FastifyRequest["rota"]["workers"]["claim"]>>;
