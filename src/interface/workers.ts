@@ -135,8 +135,11 @@ export interface DeliverableClaim {
   readonly answer: ClaimAnswer;
   /** `JSON.stringify` of the task of each attempt. */
   readonly taskTexts: readonly string[];
-  /** Call this if the response could not be sent: the tasks go back at once, uncounted. */
-  notDelivered(): Promise<void>;
+  /**
+   * Call this once the response was sent, or could not be: then the tasks go back at once, uncounted, unless the worker has repeated
+   * the claim or named them meanwhile.
+   */
+  ended(result: { readonly sent: boolean }): Promise<void>;
 }
 
 export interface HeartbeatAnswer {

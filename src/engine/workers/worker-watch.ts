@@ -238,7 +238,7 @@ export class WorkerWatch extends Service<WorkerWatchOptions> {
   async takeBack(
     worker: string,
     attempts: readonly { readonly seq: number; readonly token: number }[],
-    { counted, error }: { counted: boolean; error: string },
+    end: { counted: boolean; recorded?: boolean; error: string },
   ): Promise<Taken> {
     if (attempts.length === 0) return { requeued: [], failed: [] };
     const { storage, maxLost } = this.options;
@@ -247,9 +247,8 @@ export class WorkerWatch extends Service<WorkerWatchOptions> {
       worker,
       attempts: held,
       limit: held.length,
-      counted,
       maxLost: maxLost(),
-      error,
+      ...end,
     });
     this.#taken(worker, back);
     return { requeued: [...back.requeued], failed: [...back.failed] };

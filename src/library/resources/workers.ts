@@ -49,9 +49,6 @@ const SERIALIZED_PER_TURN = 524_288;
 /** When a worker that got nothing should ask again, and by how much that varies: they must not all ask at the same time. */
 const RETRY_IN_MS = { draining: 2_000, nearlyFull: 500, spread: 1_000 } as const;
 
-/** Why an attempt that the worker has named goes back from a repeated claim. */
-const NO_ROOM = `the response to its claim had no room for it: a response has at most ${CLAIM_BYTES_MAX / 1_048_576} MiB`;
-
 /** What a worker learns about claims when it registers. */
 const CLAIM_LIMITS = { maxWaitS: CLAIM_WAIT_S_MAX, finishesPerClaim: ATTEMPTS_PER_REQUEST_MAX } as const;
 
@@ -267,10 +264,17 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
         attempts: [],
         ...(dispatcher.polls.isNearlyFull(tenant) && { retryInMs: retryInMs("nearlyFull", random) }),
       });
-    const { attempts, taskTexts, left } = await toClaimed(answer.assigned, { claimId, worker });
-    claimSizes.note(id, { delivered: attempts.length, left: left.length });
-    if (left.length > 0) await dispatcher.putBack(id, left, NO_ROOM);
-    return { answer: { attempts }, taskTexts, notDelivered: () => dispatcher.putBack(id, answer.assigned) };
+    const delivery = dispatcher.deliver(id, claimId, answer.assigned);
+    try {
+      const { attempts, taskTexts, left } = await toClaimed(answer.assigned, { claimId, worker });
+      claimSizes.note(id, { delivered: attempts.length, left: left.length });
+      delivery.hasOnly(answer.assigned.slice(0, attempts.length));
+      await dispatcher.putBack(id, left);
+      return { answer: { attempts }, taskTexts, ended: delivery.end };
+    } catch (error) {
+      await delivery.end({ sent: false });
+      throw error;
+    }
   }
 
   const resource: LocalWorkers = {
@@ -321,7 +325,7 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
       try {
         return { ...claimed, answer: { ...claimed.answer, finished: await answers } };
       } catch (error) {
-        await claimed.notDelivered();
+        await claimed.ended({ sent: false });
         throw error;
       }
     },
@@ -489,7 +493,7 @@ function toFinish({ retryable = true, usage, ...finish }: ReturnType<typeof pars
 }
 
 function undeliverable(answer: ClaimAnswer): DeliverableClaim {
-  return { answer, taskTexts: [], notDelivered: async () => {} };
+  return { answer, taskTexts: [], ended: async () => {} };
 }
 
 /** This node stops: the worker asks again, when another or the next one is there. */

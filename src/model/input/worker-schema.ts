@@ -145,18 +145,20 @@ function usage(): Kind<Fields> {
           `\`${field}.${name}\` must be a whole number from 0 on, not ${quoted(count)}`,
         );
       }
-      return value;
+      return Object.fromEntries(Object.entries(value).filter(([, count]) => count !== null));
     },
   };
 }
 
 const usageField = optional(usage(), {
   description:
-    "What the attempt cost so far: `inputTokens`, `outputTokens`, `contextTokens`, `contextWindow`. A smaller figure than before changes nothing.",
+    "What the attempt cost so far: `inputTokens`, `outputTokens`, `contextTokens` (of its last model call), `contextWindow`. A smaller figure than before changes nothing.",
 });
 
 const REPORT_FIELDS = {
-  progress: optional(json(), { description: "Any JSON. It becomes an event of the task." }),
+  progress: optional(json(), {
+    description: "Any JSON of up to 16 KiB. It becomes an event of the task; a larger one is left out.",
+  }),
   usage: usageField,
   log: optional(
     list(
@@ -200,7 +202,8 @@ export const HEARTBEAT = {
   description: "All attempts that the worker holds, with what is new about them.",
   fields: {
     attempts: required(list(object({ attemptToken, ...REPORT_FIELDS }), WORKER_SLOTS_MAX), {
-      description: "All attempts that it works on. One that it leaves out twice in a row goes back.",
+      description:
+        "All attempts that it works on, each once. One that it leaves out twice in a row goes back.",
       missing: "must be an array, empty if the worker holds no attempt",
     }),
     freeSlots: optional(number({ min: 0, max: WORKER_SLOTS_MAX }), {

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { connect } from "node:net";
 import { expect, test } from "vitest";
 import { openTestServer } from "../../../test/support/http.ts";
 import { meddle, openMemory } from "../../../test/support/storages.ts";
@@ -248,6 +249,89 @@ test("of two ends of one attempt in a request the first counts", async () => {
   expect((await ask(`/tasks/${taskId}`)).body).toMatchObject({ state: "done", result: 1 });
 });
 
+test("several reports of one attempt in a heartbeat count as one, and attempts that are over are not read whole", async () => {
+  const operations: string[] = [];
+  const progress: unknown[] = [];
+  const { ask, clock } = await openTestServer({
+    meddler: {
+      before: ({ operation, params }) => {
+        operations.push(operation);
+        if (operation === "workers.exchange") progress.push(...params.progress);
+      },
+    },
+  });
+  const worker = await register(ask);
+  const taskId = await submit(ask);
+  const { attemptToken } = await claimOne(ask, worker);
+  const beat = async (reports: readonly object[]) => {
+    const json = { attempts: reports.map((report) => ({ attemptToken, ...report })) };
+    return (await ask(`/v1/workers/${worker}/heartbeat`, { json })).body.attempts;
+  };
+  const reports = Array.from({ length: 200 }, (_, n) => ({ progress: n, log: [{ text: `line ${n}` }] }));
+  expect(await beat(reports)).toEqual([{ attemptToken, ok: true }]);
+  expect(progress).toMatchObject([{ progress: 199 }]);
+  await clock.advance(1_000);
+  expect((await ask(`/tasks/${taskId}/logs?limit=1000`)).body.lines).toHaveLength(200);
+  await ask(`/tasks/${taskId}/cancel`, { method: "POST" });
+  operations.length = 0;
+  expect(await beat(reports)).toEqual([{ attemptToken, ok: false, cancel: "cancelled" }]);
+  expect(operations).not.toContain("tasks.get");
+  expect(operations.filter((operation) => operation === "workers.ends")).toHaveLength(1);
+});
+
+test("progress that is too large is left out, and the log of the task says so", async () => {
+  const { ask, clock } = await openTestServer();
+  const worker = await register(ask);
+  const taskId = await submit(ask);
+  const { attemptToken } = await claimOne(ask, worker);
+  const json = { attempts: [{ attemptToken, progress: "x".repeat(20_000) }] };
+  const { body } = await ask(`/v1/workers/${worker}/heartbeat`, { json });
+  expect(body.attempts).toEqual([{ attemptToken, ok: true }]);
+  await clock.advance(1_000);
+  expect((await ask(`/tasks/${taskId}/logs`)).body.lines).toMatchObject([
+    { level: "warn", text: expect.stringMatching(/^progress is too large: 20002 bytes/) },
+  ]);
+});
+
+test("a null in usage counts as left out, and the context of a session is not derived from totals", async () => {
+  const usages: unknown[] = [];
+  const { ask } = await openTestServer({
+    meddler: {
+      before: ({ operation, params }) => {
+        if (operation === "workers.name") usages.push(params.attempts[0].usage);
+        if (operation === "workers.exchange")
+          usages.push(...params.finishes.map((end: { usage: unknown }) => end.usage));
+      },
+    },
+  });
+  const worker = await register(ask);
+  const taskId = await submit(ask);
+  const { attemptToken } = await claimOne(ask, worker);
+  usages.length = 0;
+  const attempts = [{ attemptToken, usage: { inputTokens: 10, outputTokens: null, contextTokens: null } }];
+  await ask(`/v1/workers/${worker}/heartbeat`, { json: { attempts } });
+  const usage = { inputTokens: 20, outputTokens: 5, contextTokens: 7 };
+  await ask(`/v1/workers/${worker}/finish`, {
+    json: { attempts: [{ attemptToken, outcome: "done", usage }] },
+  });
+  expect(usages).toEqual([{ inputTokens: 10, outputTokens: 0 }, usage]);
+  expect((await ask(`/tasks/${taskId}`)).body.usage).toEqual({ inputTokens: 20, outputTokens: 5 });
+});
+
+test("a release that is one too many for the task is repeated like any other", async () => {
+  const { ask } = await openTestServer({ options: { scheduler: { maxLost: 1 } } });
+  const worker = await register(ask);
+  const taskId = await submit(ask);
+  const { attemptToken } = await claimOne(ask, worker);
+  const release = async () => {
+    const json = { attempts: [{ attemptToken, outcome: "released" }] };
+    return (await ask(`/v1/workers/${worker}/finish`, { json })).body.attempts;
+  };
+  expect(await release()).toEqual([{ attemptToken, recorded: true }]);
+  expect((await ask(`/tasks/${taskId}`)).body).toMatchObject({ state: "failed", error: "lost 1 time" });
+  expect(await release()).toEqual([{ attemptToken, recorded: true, repeated: true }]);
+});
+
 test("released tasks and those of a deleted worker go back to the queue", async () => {
   const { ask } = await openTestServer();
   const worker = await register(ask);
@@ -489,6 +573,45 @@ test("a task whose response cannot be sent goes back at once, uncounted", async 
   const taskId = await submit(ask);
   expect((await ask(`/tasks/${taskId}`)).body).toMatchObject({ state: "queued", retryCount: 0 });
   expect((await claim(ask, worker)).attempts).toMatchObject([{ task: { taskId } }]);
+});
+
+test("a connection that closes late takes nothing back that the worker has got by repeating its claim", async () => {
+  const { ask, url } = await openTestServer();
+  const worker = await register(ask, { slots: 8 });
+  // More than the buffers of a connection hold: the response cannot be sent to a worker that does not read.
+  const taskIds: string[] = [];
+  for (let n = 0; n < 8; n += 1) taskIds.push(await submit(ask, { payload: "x".repeat(900_000) }));
+  const states = async () => (await ask("/tasks/stats")).body.counts;
+  const stuck = async (claimId: string) => {
+    const socket = connect(Number(new URL(url).port), "127.0.0.1");
+    socket.pause();
+    const body = JSON.stringify({ claimId, max: 8, waitS: 20 });
+    const head = `POST /v1/workers/${worker}/claim HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json`;
+    socket.write(`${head}\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
+    await expect.poll(states).toMatchObject({ assigned: 8 });
+    return async () => {
+      const closed = new Promise((resolve) => socket.once("close", resolve));
+      socket.destroy();
+      await closed;
+    };
+  };
+  const claimId = randomUUID();
+  const closeFirst = await stuck(claimId);
+  const { attempts } = await claim(ask, worker, { claimId, max: 8, waitS: 0 });
+  expect(attempts.map(({ task }) => task.taskId).toSorted()).toEqual(taskIds.toSorted());
+  await closeFirst();
+  // The server notices the end of the connection before it takes these requests.
+  for (let time = 0; time < 5; time += 1) expect(await states()).toMatchObject({ assigned: 8 });
+  const named = attempts.map(({ attemptToken }) => ({ attemptToken }));
+  const beat = await ask(`/v1/workers/${worker}/heartbeat`, { json: { attempts: named } });
+  expect(beat.body.attempts.every(({ ok }: { ok: boolean }) => ok)).toBe(true);
+  await ask(`/v1/workers/${worker}/finish`, {
+    json: { attempts: named.map((attempt) => ({ ...attempt, outcome: "released" })) },
+  });
+  // Without another response the tasks go back.
+  const closeSecond = await stuck(randomUUID());
+  await closeSecond();
+  await expect.poll(states).toMatchObject({ queued: 8 });
 });
 
 test("results of dependencies come with the task", async () => {

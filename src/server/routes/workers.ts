@@ -56,7 +56,7 @@ export const workerRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { ins
     requiredRole("work", claimTasks, listedIn("finishes")),
     async (request, reply) => {
       const claim = await claimWhileAllowed(request, reply, installation.keys);
-      if (claim.answer.attempts.length > 0) putBackUnlessSent(reply, claim.notDelivered);
+      if (claim.answer.attempts.length > 0) endWhenClosed(reply, claim);
       reply.type("application/json; charset=utf-8").serializer(String);
       return claimText(claim) as never;
     },
@@ -169,7 +169,7 @@ async function claimWhileAllowed(
     const caller = { ...callerOf(request), gone: gone.signal };
     const claim = await request.rota.workers.claim(id, request.body as ClaimInput, caller);
     if (!watch?.gone.aborted) return claim;
-    await claim.notDelivered();
+    await claim.ended({ sent: false });
     throw new RotaError("unauthorized", "this API key was deleted or has expired");
   } finally {
     watch?.stop();
@@ -185,8 +185,6 @@ function claimText({ answer: { attempts, ...answer }, taskTexts }: DeliverableCl
 }
 
 /** A response that was not handed to the operating system when the connection closes did not reach the worker. */
-function putBackUnlessSent(reply: FastifyReply, notDelivered: () => Promise<void>): void {
-  whenClosed(reply.raw, () => {
-    if (!reply.raw.writableFinished) void notDelivered();
-  });
+function endWhenClosed(reply: FastifyReply, claim: DeliverableClaim): void {
+  whenClosed(reply.raw, () => void claim.ended({ sent: reply.raw.writableFinished }));
 }
