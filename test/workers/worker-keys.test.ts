@@ -104,7 +104,7 @@ test("workers of one tenant are unknown to another", async () => {
     const { status, body } = await askWith(foreign, path, init);
     expect([status, body.code], path).toEqual([404, "unknown_worker"]);
   }
-  expect((await askWith(foreign, "/v1/workers")).body).toEqual({ workers: [] });
+  expect((await askWith(foreign, "/v1/workers")).body).toEqual({ workers: [], count: 0, nextCursor: null });
 });
 
 test("a key for workers names its agents", async () => {

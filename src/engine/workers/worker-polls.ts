@@ -181,6 +181,11 @@ export class WorkerPolls {
     return this.#size;
   }
 
+  /** How many wait of one tenant. */
+  sizeOf(tenant: string): number {
+    return this.#ofTenant.get(tenant) ?? 0;
+  }
+
   /** The workers that wait for tasks here. */
   workers(): string[] {
     return [...this.#ofWorker.keys()];

@@ -42,12 +42,16 @@ import {
   type WorkerAttempt,
   type WorkerRecord,
 } from "../../storage/storage.ts";
+import { parseWorkerPage, workerCursor } from "./worker-page.ts";
 
 /** Bytes of claimed tasks that are serialized before other requests get their turn: a few milliseconds. */
 const SERIALIZED_PER_TURN = 524_288;
 
 /** When a worker that got nothing should ask again, and by how much that varies: they must not all ask at the same time. */
 const RETRY_IN_MS = { draining: 2_000, nearlyFull: 500, spread: 1_000 } as const;
+
+/** When a worker that found no room should register again: after a lease those that were killed no longer count. */
+const FULL_RETRY_SEC = { min: 5, spread: 5 } as const;
 
 /** What a worker learns about claims when it registers. */
 const CLAIM_LIMITS = { maxWaitS: CLAIM_WAIT_S_MAX, finishesPerClaim: ATTEMPTS_PER_REQUEST_MAX } as const;
@@ -303,7 +307,10 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
           registered.full === "tenant"
             ? `the tenant has ${TENANT_WORKERS_MAX} workers, which is its share of ${WORKERS_MAX}`
             : `there are ${WORKERS_MAX} workers, which is the limit of the installation`;
-        throw new RotaError("conflict", `${reached}: delete one first, or use fewer with more slots`);
+        // Workers that were killed without fixed `instanceId`s count until their leases have run out.
+        throw new RotaError("quota_exceeded", `${reached}: delete one first, or use fewer with more slots`, {
+          retryAfterSec: Math.round(FULL_RETRY_SEC.min + random() * FULL_RETRY_SEC.spread),
+        });
       }
       engine.workers.records.changed(registered.id);
       const { id: worker, isNew } = registered;
@@ -406,8 +413,16 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
       return { released: await remove(id) };
     },
 
-    async list() {
-      return { workers: (await storage.workers.list({ tenant })).map(toInfo) };
+    async list(page = {}) {
+      const { limit, ...from } = parseWorkerPage({ ...page });
+      const found = await storage.workers.list({ tenant, ...from, limit: limit + 1 });
+      const workers = found.slice(0, limit);
+      const last = found.length > limit ? workers.at(-1) : undefined;
+      return {
+        workers: workers.map(toInfo),
+        count: workers.length,
+        nextCursor: last === undefined ? null : workerCursor(last),
+      };
     },
 
     get: async (id) => toInfo(await find(id)),

@@ -14,9 +14,11 @@ import {
 } from "../worker.ts";
 import { checkText, type Fields, invalidField, isObject, quoted } from "./field-checks.ts";
 import { boolean, choice, json, number, object, text, textLike, time } from "./kinds.ts";
+import { pageLimit } from "./page-input.ts";
 import { readFields } from "./read-fields.ts";
 import {
   type FieldTable,
+  type FilterSchema,
   type InputOf,
   type Kind,
   optional,
@@ -235,6 +237,16 @@ export const FINISH = {
   examples: [{ attempts: [{ attemptToken: "att_q1Lw2n", outcome: "done", result: "hi" }] }],
 } as const satisfies Schema;
 
+/** Which workers to list. */
+export const WORKER_PAGE = {
+  noun: "page",
+  refusesNull: true,
+  fields: {
+    limit: pageLimit(),
+    cursor: optional(text(), { description: "`nextCursor` of the page before." }),
+  },
+} as const satisfies FilterSchema;
+
 /** A request for tasks. */
 export const CLAIM = {
   name: "WorkerClaim",
@@ -271,6 +283,7 @@ export const ATTEMPT_FINISH = {
 } as const satisfies Schema;
 
 export type WorkerInput = InputOf<typeof WORKER.fields>;
+export type WorkerPageInput = InputOf<typeof WORKER_PAGE.fields>;
 export type ClaimInput = InputOf<typeof CLAIM.fields>;
 export type HeartbeatInput = InputOf<typeof HEARTBEAT.fields>;
 export type AttemptHeartbeatInput = InputOf<typeof ATTEMPT_HEARTBEAT.fields>;

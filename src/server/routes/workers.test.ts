@@ -404,6 +404,72 @@ test("workers are listed, and drain on request", async () => {
   expect((await ask("/v1/workers/wrk_none")).body.code).toBe("unknown_worker");
 });
 
+test("workers are listed page by page", async () => {
+  const { ask } = await openTestServer();
+  const names = ["é/ 1", "b", "a", "b"];
+  for (const name of names) await register(ask, { name });
+  const read = async (query: string) => (await ask(`/v1/workers${query}`)).body;
+  const first = await read("?limit=2");
+  expect(first).toMatchObject({ workers: [{ name: "a" }, { name: "b" }], count: 2 });
+  const second = await read(`?limit=1&cursor=${first.nextCursor}`);
+  expect(second).toMatchObject({ workers: [{ name: "b" }], count: 1 });
+  expect(second.workers[0].id).not.toBe(first.workers[1].id);
+  const last = await read(`?cursor=${second.nextCursor}`);
+  expect(last).toMatchObject({ workers: [{ name: "é/ 1" }], count: 1, nextCursor: null });
+  for (const [query, field] of [
+    ["?limit=0", "limit"],
+    ["?limit=1001", "limit"],
+    ["?cursor=x", "cursor"],
+    [`?cursor=${Buffer.from('["a\\u0000","b"]').toString("base64url")}`, "cursor"],
+    ["?agent=py", "agent"],
+  ])
+    expect(await read(query ?? ""), query).toMatchObject({
+      code: "invalid_field",
+      error: expect.stringContaining(field ?? ""),
+    });
+});
+
+test("a worker that finds no room is asked to register again later", async () => {
+  const clock = new ManualClock();
+  const storage = await openMemory(clock);
+  const register: typeof storage.workers.register = async () => ({ full: "installation" });
+  const { ask } = await openTestServer({
+    clock,
+    storage: { ...storage, workers: { ...storage.workers, register } },
+  });
+  const { status, headers, body } = await ask("/v1/workers", {
+    json: { name: "w", agents: ["py"], slots: 1 },
+  });
+  expect([status, body.code]).toEqual([429, "quota_exceeded"]);
+  const afterSec = Number(headers.get("retry-after"));
+  expect(afterSec).toBeGreaterThanOrEqual(5);
+  expect(afterSec).toBeLessThanOrEqual(10);
+});
+
+test("a tenant sees the waiting claims and the lost workers of its own alone", async () => {
+  const { ask, rota, url, clock } = await openTestServer();
+  const doomed = await register(ask, { leaseMs: 3_000 });
+  await claim(ask, doomed, { waitS: 0 });
+  for (let second = 0; second < 10; second += 1) await clock.advance(1_000);
+  const worker = await register(ask);
+  const waiting = claim(ask, worker, { waitS: 25 });
+  await claimsWait(ask, 1);
+  const { id: tenantId } = await rota.tenants.create({ name: "other" });
+  const theirs = await rota.keys.create({ role: "viewer", tenantId, name: "theirs" });
+  const ours = await rota.keys.create({ role: "viewer", name: "ours" });
+  const figures = async (key: string) => {
+    const response = await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${key}` } });
+    const text = await response.text();
+    return [/^rota_worker_claims_waiting (\d+)$/m, /^rota_workers_lost_total (\d+)$/m].map(
+      (line) => line.exec(text)?.[1],
+    );
+  };
+  expect(await figures(ours.key)).toEqual(["1", "1"]);
+  expect(await figures(theirs.key)).toEqual(["0", "0"]);
+  await rota.drain({ graceMs: 0 });
+  await waiting.catch(() => undefined);
+});
+
 test("wrong input is refused with what to write instead", async () => {
   const { ask } = await openTestServer();
   const worker = await register(ask);

@@ -23,6 +23,7 @@ import type {
   HeartbeatInput,
   WorkerCaller,
   WorkerInput,
+  WorkerPageInput,
 } from "../../interface/workers.ts";
 import { RotaError } from "../../model/errors.ts";
 import { isObject } from "../../model/input/field-checks.ts";
@@ -45,7 +46,9 @@ export const workerRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { ins
     return registered;
   });
 
-  app.get("/workers", requiredRole("read", listWorkers), async ({ rota }) => rota.workers.list());
+  app.get("/workers", requiredRole("read", listWorkers), async ({ rota, query }) =>
+    rota.workers.list(withNumbers(query, "limit") as WorkerPageInput),
+  );
 
   app.get("/workers/:id", requiredRole("read", getWorker), async ({ rota, params }) =>
     rota.workers.get(params.id),
