@@ -38,6 +38,7 @@ function takeTaskBack(
   { counted, maxLost, error: reason }: TakeBackParams,
 ): boolean {
   const attempt = task.attempts.length;
+  const { startedAt } = task;
   const isRetry = counted && task.state === "running";
   if (maxLost !== undefined) task.losses += 1;
   const isLost = maxLost !== undefined && task.losses >= maxLost;
@@ -52,6 +53,7 @@ function takeTaskBack(
   askForKey(state, task);
   if (maxLost === undefined) {
     task.attempts.pop();
+    task.startedAt = startedAt;
     return true;
   }
   if (isRetry) task.retryCount += 1;
