@@ -6,10 +6,11 @@ import {
   FINISH,
   HEARTBEAT,
   WORKER,
+  WORKER_PAGE,
 } from "../model/input/worker-schema.ts";
 import { ATTEMPT_REASONS, WORKER_STATES } from "../model/worker.ts";
 import { errorAnswersWith } from "./error.ts";
-import { optionalRequestSchema, requestSchema } from "./input-schema.ts";
+import { optionalRequestSchema, querySchema, requestSchema } from "./input-schema.ts";
 import { task } from "./tasks.ts";
 import { time } from "./time.ts";
 
@@ -67,11 +68,17 @@ const workerInfo = z
     ],
   });
 
-const workerList = z.strictObject({ workers: z.array(workerInfo).readonly() }).meta({
-  id: "WorkerList",
-  description: "The workers of the tenant, ordered by name.",
-  examples: [{ workers: [] }],
-});
+const workerList = z
+  .strictObject({
+    workers: z.array(workerInfo).readonly(),
+    count: z.int().describe("Of this page."),
+    nextCursor: z.string().nullable().describe("Null on the last page."),
+  })
+  .meta({
+    id: "WorkerList",
+    description: "The workers of the tenant, ordered by name.",
+    examples: [{ workers: [], count: 0, nextCursor: null }],
+  });
 
 const registered = z
   .strictObject({
@@ -248,6 +255,8 @@ const errorAnswers = errorAnswersWith({
   not_found: "attempt not found: it ended a while ago, or the token is mistyped",
   conflict:
     'the agent "research" already has an executor: `http`. Give the agent the executor {"type": "worker"}, or register another agent',
+  quota_exceeded:
+    "there are 1000 workers, which is the limit of the installation: delete one first, or use fewer with more slots",
 });
 
 export const registerWorker = {
@@ -255,11 +264,11 @@ export const registerWorker = {
   tags,
   summary: "Register a worker",
   description:
-    "409 for an agent that another executor runs. With the `instanceId` of an earlier registration it is the same worker, and this key may act for it from now on.",
+    "409 for an agent that another executor runs, 429 while there are as many live workers as there may be. With the `instanceId` of an earlier registration it is the same worker, and this key may act for it from now on.",
   body: requestSchema(WORKER),
   response: {
     201: registered,
-    ...errorAnswers("conflict", "draining", "scheduler_disabled", "storage_unavailable"),
+    ...errorAnswers("conflict", "quota_exceeded", "draining", "scheduler_disabled", "storage_unavailable"),
   },
 };
 
@@ -337,7 +346,8 @@ export const listWorkers = {
   operationId: "listWorkers",
   tags,
   summary: "List workers",
-  description: "The workers of the tenant. Lost ones are listed for an hour.",
+  description: "The workers of the tenant, by name. Lost ones are listed for an hour.",
+  querystring: querySchema(WORKER_PAGE),
   response: { 200: workerList, ...errorAnswers("storage_unavailable") },
 };
 

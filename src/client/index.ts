@@ -106,7 +106,13 @@ export type {
 } from "../interface/tenants.ts";
 export type { WaitingCode, WaitingReason, WaitingReasons } from "../interface/waiting.ts";
 export type { DeliveryFilter, DeliveryPage, Webhooks } from "../interface/webhooks.ts";
-export type { DeletedWorker, WorkerInfo, WorkerList, Workers } from "../interface/workers.ts";
+export type {
+  DeletedWorker,
+  WorkerInfo,
+  WorkerList,
+  WorkerPageInput,
+  Workers,
+} from "../interface/workers.ts";
 export type { WritAnswer, WritInput, Writs } from "../interface/writs.ts";
 export type {
   Batch,

@@ -1,4 +1,10 @@
-import type { DeletedWorker, WorkerInfo, WorkerList, Workers } from "../interface/workers.ts";
+import type {
+  DeletedWorker,
+  WorkerInfo,
+  WorkerList,
+  WorkerPageInput,
+  Workers,
+} from "../interface/workers.ts";
 import type { CallOptions } from "./call-options.ts";
 import type { Connection } from "./connection.ts";
 
@@ -10,8 +16,8 @@ export class HttpWorkers implements Workers {
     this.#connection = connection;
   }
 
-  list({ signal }: CallOptions = {}): Promise<WorkerList> {
-    return this.#connection.ask({ path: "/v1/workers", signal });
+  list(page: WorkerPageInput = {}, { signal }: CallOptions = {}): Promise<WorkerList> {
+    return this.#connection.ask({ path: "/v1/workers", query: { ...page }, signal });
   }
 
   get(id: string, { signal }: CallOptions = {}): Promise<WorkerInfo> {

@@ -111,6 +111,7 @@ export interface EngineEvents {
   readonly leasesRenewed: HeartbeatOptions["onHeld"];
   readonly nodeLost: HeartbeatOptions["onLost"];
   readonly workerAssigned: WorkerDispatcherOptions["onAssigned"];
+  readonly workerPutBack: WorkerDispatcherOptions["onPutBack"];
 }
 
 export interface EngineParts extends EngineOptions {
@@ -186,6 +187,7 @@ export function createServices(parts: EngineParts) {
     onRetryAt: on.retryScheduled,
     onEnded: on.tasksEnded,
     onAssigned: on.workerAssigned,
+    onPutBack: on.workerPutBack,
   });
   const workerRecords = new WorkerRecords({ storage, clock });
   const workerWatch = new WorkerWatch({

@@ -103,6 +103,7 @@ export class Engine {
       for (const { task, assignedAt } of assigned)
         this.#services.workerWatch.expect(dueAtOf(task, assignedAt));
     },
+    workerPutBack: (tokens) => this.#services.workerAttempts.fenced(tokens),
   };
 
   /** A signal of the storage → which services wake. */

@@ -6,6 +6,7 @@ import type {
   FinishInput,
   HeartbeatInput,
   WorkerInput,
+  WorkerPageInput,
 } from "../model/input/worker-schema.ts";
 import type { TakenMessage } from "../model/session.ts";
 import type { Task } from "../model/task.ts";
@@ -19,18 +20,19 @@ export type {
   FinishInput,
   HeartbeatInput,
   WorkerInput,
+  WorkerPageInput,
   WorkerState,
 };
 
 /** Processes elsewhere that pull tasks. */
 export interface Workers {
   /**
-   * Lists the workers of the tenant, ordered by name. Lost ones are listed for an hour.
+   * A page of the workers of the tenant, ordered by name. Lost ones are listed for an hour. Throws `invalid_field`.
    *
    * @example
-   * const { workers } = await rota.workers.list();
+   * const { workers, nextCursor } = await rota.workers.list({ limit: 10 });
    */
-  list(): Promise<WorkerList>;
+  list(page?: WorkerPageInput): Promise<WorkerList>;
   /** Throws `unknown_worker`. */
   get(id: string): Promise<WorkerInfo>;
   /** Its next responses tell the worker to drain: it finishes its tasks and ends. Throws `unknown_worker`. */
@@ -79,6 +81,8 @@ export interface WorkerCaller {
   readonly keyId: string | null;
   /** The agents that the key may run; null: all. */
   readonly agents: readonly string[] | null;
+  /** Called with the worker of the attempt that a call names, once it is known that the caller may act for it. */
+  readonly onWorker?: (id: string) => void;
 }
 
 export interface ClaimOptions extends WorkerCaller {
@@ -133,8 +137,11 @@ export interface DeliverableClaim {
   readonly answer: ClaimAnswer;
   /** `JSON.stringify` of the task of each attempt. */
   readonly taskTexts: readonly string[];
-  /** Call this if the response could not be sent: the tasks go back at once, uncounted. */
-  notDelivered(): Promise<void>;
+  /**
+   * Call this once the response was sent, or could not be: then the tasks go back at once, uncounted, unless the worker has repeated
+   * the claim or named them meanwhile.
+   */
+  ended(result: { readonly sent: boolean }): Promise<void>;
 }
 
 export interface HeartbeatAnswer {
@@ -182,6 +189,10 @@ export interface WorkerInfo {
 
 export interface WorkerList {
   readonly workers: readonly WorkerInfo[];
+  /** Of this page. */
+  readonly count: number;
+  /** Where the next page begins; null on the last one. */
+  readonly nextCursor: string | null;
 }
 
 export interface DeletedWorker {

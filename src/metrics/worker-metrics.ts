@@ -6,9 +6,9 @@ export interface WorkerFigures {
   readonly states: ReadonlyMap<WorkerState, number>;
   readonly slots: number;
   readonly running: number;
-  /** Claims that wait on this node, of all tenants. */
+  /** Claims of the tenant that wait on this node. */
   readonly waitingClaims: number;
-  /** Workers that this node found lost, of all tenants. */
+  /** Workers of the tenant that this node found lost. */
   readonly lost: number;
 }
 
@@ -23,10 +23,14 @@ export function workerMetrics({ states, slots, running, waitingClaims, lost }: W
     },
     gauge("rota_worker_slots", "Slots of the workers that are not lost.", slots),
     gauge("rota_worker_attempts", "Attempts that workers hold.", running),
-    gauge("rota_worker_claims_waiting", "Claims of workers that wait on this node.", waitingClaims),
+    gauge(
+      "rota_worker_claims_waiting",
+      "Claims of the tenant's workers that wait on this node.",
+      waitingClaims,
+    ),
     {
       name: "rota_workers_lost_total",
-      help: "Workers that this node found lost.",
+      help: "Workers of the tenant that this node found lost.",
       type: "counter",
       series: [{ labels: {}, value: lost }],
     },

@@ -1,4 +1,4 @@
-import type { TaskRecord } from "./task-record.ts";
+import type { AttemptRecord } from "./task-record.ts";
 
 /** `not_polling`: it gives signs of life, but no longer asks for tasks although it has free slots. */
 export const WORKER_STATES = ["idle", "busy", "draining", "not_polling", "lost"] as const;
@@ -107,11 +107,13 @@ export function workerState(worker: WorkerActivity, now: number): WorkerState {
 /** What stops a session, or parts of it. */
 const SESSION_STOPS = new Set(["stopped", "stale", "interrupted", "session_reset"]);
 
-/** Why an attempt no longer holds its task. `record` null: the task is deleted. */
-export function endOfAttempt(record: TaskRecord | null, number: number): AttemptReason {
-  const attempt = record?.attempts.find((each) => each.number === number);
-  if (attempt === undefined) return "unknown";
-  const { outcome, error } = attempt;
+/** How an attempt ended. */
+export type AttemptEnd = Pick<AttemptRecord, "outcome" | "error">;
+
+/** Why an attempt no longer holds its task. Null: the task is deleted. */
+export function endOfAttempt(end: AttemptEnd | null): AttemptReason {
+  if (end === null) return "unknown";
+  const { outcome, error } = end;
   switch (outcome) {
     case "preempted":
       return "preempted";

@@ -28,6 +28,8 @@ declare module "fastify" {
     isListedOrigin: boolean;
     /** What the key is charged for the request; null: the server has no keys. */
     charge: Charge | null;
+    /** The worker of the attempt that the request names, once it is known that the caller may act for it. */
+    attemptWorker: string | null;
   }
 
   interface FastifyContextConfig {

@@ -1,6 +1,6 @@
 /** Workers, which pull tasks from elsewhere: one part of the contract in storage.ts. */
 import type { TaskRecord } from "../model/task-record.ts";
-import { WORKERS_MAX } from "../model/worker.ts";
+import { type AttemptEnd, WORKERS_MAX, type WorkerState } from "../model/worker.ts";
 import type { AttemptUsage, FinishedAttempt, Held, TaskLabels } from "./task-storage.ts";
 
 /**
@@ -22,7 +22,9 @@ export interface WorkerStorage {
   register(params: NewWorker): Promise<RegisteredWorker | RefusedWorker>;
   get(params: { tenant: string; id: string }): Promise<WorkerRecord | null>;
   /** Of a tenant, ordered by name, then by id. */
-  list(params: { tenant: string }): Promise<WorkerRecord[]>;
+  list(params: ListWorkersParams): Promise<WorkerRecord[]>;
+  /** The workers of a tenant, counted by state. States without a worker are left out. */
+  count(params: { tenant: string }): Promise<WorkerCount[]>;
   /**
    * Stores signs of life. A worker that was lost is live again, with the notification `worker.registered`. Returns the ids that
    * no worker has, and those of lost workers that stay lost because there are too many others, as for `register`. Need not wait for the disk: after a power cut the next sign is stored again.
@@ -59,6 +61,10 @@ export interface WorkerStorage {
    * ago. Unknown ones are left out.
    */
   attempts(params: AttemptNames): Promise<WorkerAttempt[]>;
+  /** How these attempts ended, in their order. Null: it is held, or its task is deleted. */
+  ends(params: {
+    attempts: readonly Pick<WorkerAttempt, "seq" | "number">[];
+  }): Promise<(AttemptEnd | null)[]>;
   /**
    * A worker says that it still works on these attempts. Those that were `assigned` are `running` from then on. `all`: these are
    * all attempts that it knows; one that it named before and leaves out twice in a row is returned in `dropped`. `usage`: what
@@ -72,9 +78,10 @@ export interface WorkerStorage {
   /**
    * Takes attempts back from a worker: those given, or up to `limit` of all that it holds. The task is queued again; if
    * `counted` and it was `running`, that counts as a retry, and without a retry left the task fails. `maxLost`: each counts as
-   * a loss of its task, as in `tasks.rescue`. Left out: the worker did not get them. Then an attempt that is still `assigned` leaves no
-   * trace: no attempt of the task, no event and no signal `fenced`. Otherwise a worker that cannot be reached would add to
-   * `attempts` at each claim.
+   * a loss of its task, as in `tasks.rescue`. Left out: the worker did not get them. Those that it has named it did get, by another
+   * response to the same claim: they stay. The others leave no trace: no attempt of the task, no event and no signal `fenced`.
+   * Otherwise a worker that cannot be reached would add to `attempts` at each claim. `recorded`: the worker itself reported this
+   * end, as in `exchange`.
    */
   takeBack(params: TakeBackParams): Promise<TakenBack>;
   /**
@@ -125,6 +132,24 @@ export interface NewWorker {
   readonly runtime: string | null;
   readonly leaseMs: number;
   readonly heartbeatMs: number;
+}
+
+export interface ListWorkersParams {
+  readonly tenant: string;
+  /** Left out: all. */
+  readonly limit?: number;
+  /** Only those after this one. */
+  readonly after?: Pick<WorkerRecord, "name" | "id">;
+  /** Only those that are not lost and name one of these. */
+  readonly agents?: readonly string[];
+}
+
+export interface WorkerCount {
+  readonly state: WorkerState;
+  readonly count: number;
+  /** Of these workers together, as `held`. */
+  readonly slots: number;
+  readonly held: number;
 }
 
 export interface RegisteredWorker {
@@ -234,6 +259,8 @@ export interface AssignedTask {
   readonly token: number;
   readonly nonce: string;
   readonly task: TaskRecord;
+  /** About how much memory its input takes: `jsonWeight` of what is stored. */
+  readonly bytes: number;
   readonly assignedAt: number;
 }
 
@@ -260,6 +287,7 @@ export interface TakeBackParams {
   readonly limit: number;
   readonly counted: boolean;
   readonly maxLost?: number;
+  readonly recorded?: boolean;
   /** Why, if the task goes back. */
   readonly error: string;
 }

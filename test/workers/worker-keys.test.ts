@@ -104,7 +104,7 @@ test("workers of one tenant are unknown to another", async () => {
     const { status, body } = await askWith(foreign, path, init);
     expect([status, body.code], path).toEqual([404, "unknown_worker"]);
   }
-  expect((await askWith(foreign, "/v1/workers")).body).toEqual({ workers: [] });
+  expect((await askWith(foreign, "/v1/workers")).body).toEqual({ workers: [], count: 0, nextCursor: null });
 });
 
 test("a key for workers names its agents", async () => {
@@ -144,6 +144,41 @@ test("each worker has a rate limit of its own, and made-up workers have that of 
   const made: number[] = [];
   for (let time = 0; time < 20; time += 1) made.push(await beat(`wrk_${time}`));
   expect(made.at(-1)).toBe(429);
+});
+
+test("calls that name an attempt count for its worker, also the first one", async () => {
+  const rateLimit = { perSecond: 1, burst: 12, maxExpensive: 4 };
+  const server = await openKeyedServer({ server: { rateLimit } });
+  const operator = await server.key({ role: "operator" });
+  const key = await server.key({ role: "worker", agents: ["py"] });
+  const ask: Ask = (path, init) => server.askWith(key, path, init);
+  const worker = await registerWorker(ask);
+  await submitTask((path, init) => server.askWith(operator, path, init));
+  const { attemptToken } = await claimOne(ask, worker);
+  const statuses: number[] = [];
+  for (let time = 0; time < 20; time += 1)
+    statuses.push((await ask(`/v1/attempts/${attemptToken}/heartbeat`, { json: {} })).status);
+  expect(statuses.filter((status) => status === 200)).toHaveLength(12);
+  // The key has paid for a registration and a claim.
+  const left: number[] = [];
+  for (let time = 0; time < 11; time += 1)
+    left.push((await ask(`/v1/attempts/att_made-up-${time}/heartbeat`, { json: {} })).status);
+  expect(left).toEqual([...Array<number>(10).fill(404), 429]);
+});
+
+test("a heartbeat costs as much as the attempts that it names", async () => {
+  const rateLimit = { perSecond: 1, burst: 25, maxExpensive: 4 };
+  const server = await openKeyedServer({ server: { rateLimit } });
+  const key = await server.key({ role: "worker", agents: ["py"] });
+  const ask: Ask = (path, init) => server.askWith(key, path, init);
+  const worker = await registerWorker(ask);
+  const beat = async (count: number) => {
+    const attempts = Array.from({ length: count }, (_, n) => ({ attemptToken: `att_${n}` }));
+    return (await ask(`/v1/workers/${worker}/heartbeat`, { json: { attempts } })).status;
+  };
+  expect(await beat(1)).toBe(200);
+  expect([await beat(450), await beat(450), await beat(450)]).toEqual([200, 200, 429]);
+  expect(await beat(1)).toBe(200);
 });
 
 test("the audit log has when workers came and went, and not what they do all the time", async () => {

@@ -75,6 +75,8 @@ class FakeRota:
         #: Messages in mode steer, which heartbeats that ask for them get.
         self.messages = []
         self.refuse = lambda _path, _body: False
+        #: By the start of a path: answers in place of the right one, each once. None closes the connection.
+        self.instead = {}
         self.finished = {}
         self.finishes_per_claim = 0
         #: The tokens of each claim that carried outcomes.
@@ -92,6 +94,9 @@ class FakeRota:
         with self._lock:
             if self.refuse(path, body):
                 return 400, {"code": "invalid_field", "error": "refused by the test"}
+            for start, answers in self.instead.items():
+                if path.startswith(start) and answers:
+                    return answers.pop(0)
             if path == "/v1/tasks":
                 return 202, {"taskId": "tsk_child", "state": "queued", "position": 1}
             if path == "/v1/workers":

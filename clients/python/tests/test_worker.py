@@ -15,9 +15,10 @@ logging.getLogger("rota.worker").setLevel(logging.CRITICAL)
 
 
 class WorkerTest(unittest.TestCase):
-    def run_worker(self, attempts, handler, *, slots=4, until=None):
+    def run_worker(self, attempts, handler, *, slots=4, until=None, instead=None):
         """Runs a worker until every attempt is finished, or until this event is set."""
         fake = FakeRota(attempts)
+        fake.instead = instead or {}
         self.addCleanup(fake.server.close)
         worker = rota.Worker(fake.server.url, "rota_key", agents={"py": handler}, slots=slots)
         worker.start()
@@ -353,6 +354,24 @@ worker.run()
             lambda task, context: [each["result"] for each in task["dependencies"]],
         )
         self.assertEqual(fake.finished["t"]["result"], [1, "result of tsk_b"])
+
+    def test_reads_again_what_a_handler_needs_while_the_server_is_busy_or_away(self):
+        busy = (503, {"code": "storage_unavailable", "error": "busy"})
+        asked_to_wait = (429, {"code": "rate_limited", "error": "too many"}, {"retry-after": "0"})
+        instead = {"/v1/attempts/": [asked_to_wait, busy, None]}
+        dependencies = [{"taskId": "tsk_b", "resultBytes": 9_000_000, "omitted": True}]
+        fake, _ = self.run_worker(
+            [attempt("t", "x", task={"dependencies": dependencies})],
+            lambda task, context: task["dependencies"][0]["result"],
+            instead=instead,
+        )
+        self.assertEqual(fake.finished["t"]["result"], "result of tsk_b")
+        self.assertEqual(instead, {"/v1/attempts/": []})
+
+    def test_registers_again_when_there_was_no_room(self):
+        full = (429, {"code": "quota_exceeded", "error": "there are 1000 workers"}, {"retry-after": "0"})
+        fake, _ = self.run_worker([attempt("t", "x")], lambda task, _: "done", instead={"/v1/workers": [full]})
+        self.assertEqual(fake.finished["t"]["result"], "done")
 
     def test_releases_what_still_runs_after_the_grace(self):
         fake = FakeRota([attempt("t", "x")])

@@ -2,7 +2,8 @@ import { Command } from "commander";
 import type { WorkerInfo } from "../../client/index.ts";
 import { openClient, type ServerFlags, withServerOptions } from "../flags/server-options.ts";
 import { oneLine } from "../terminal/display-text.ts";
-import { lineWidth, print, printJson } from "../terminal/print.ts";
+import { lineWidth, print } from "../terminal/print.ts";
+import { type PageFlags, printPages, withPageOptions } from "../views/pages.ts";
 import { tableLines } from "../views/table.ts";
 import { shownAgo } from "../views/times.ts";
 import { forEachId } from "./each-id.ts";
@@ -18,12 +19,15 @@ export function workersCommand(): Command {
 
 function listCommand(): Command {
   const command = new Command("list").description("List the workers of the tenant, ordered by name.");
-  return withServerOptions(command).action(async (flags: ServerFlags) => {
-    const list = await openClient(flags).workers.list();
-    if (flags.json) return printJson(list);
-    if (list.workers.length === 0)
-      return print("No worker is registered. Start one: rota worker --agent ID -- COMMAND");
-    for (const line of workersTable(list.workers, Date.now())) print(line);
+  return withServerOptions(withPageOptions(command)).action(async (flags: PageFlags) => {
+    const { workers } = openClient(flags);
+    await printPages(flags, {
+      noun: "workers",
+      read: (position) => workers.list(position),
+      cursor: ({ nextCursor }) => nextCursor,
+      lines: (page) => workersTable(page.workers, Date.now()),
+      none: "No worker is registered. Start one: rota worker --agent ID -- COMMAND",
+    });
   });
 }
 

@@ -22,6 +22,12 @@ interface FakeAttempt {
 
 const SESSION = { generation: 0, contextWindow: null, turns: [] };
 
+const REFUSALS: Readonly<Record<number, string>> = {
+  404: "not_found",
+  429: "quota_exceeded",
+  503: "storage_unavailable",
+};
+
 /** A server of this process, as `fetch` sees it: it assigns the attempts once, and records every request. */
 function fakeRota(
   attempts: readonly FakeAttempt[],
@@ -73,8 +79,10 @@ function fakeRota(
     const request = { method: init?.method ?? "GET", path: new URL(String(url)).pathname, body };
     sent.push(request);
     const status = options.refuse?.(request) ?? null;
-    if (status !== null)
-      return Response.json({ code: "forbidden", error: "refused by the test" }, { status });
+    if (status !== null) {
+      const code = REFUSALS[status] ?? "forbidden";
+      return Response.json({ code, error: "refused by the test" }, { status });
+    }
     return Response.json(answer(request));
   };
   const list = <Item>(call: string) =>
@@ -324,6 +332,38 @@ test("results of dependencies that were too large for the claim are fetched", as
       { taskId: "tsk_2", result: "result of tsk_2" },
       dependencies[2],
     ]);
+});
+
+test("a dependency that cannot be read now is read again, and one that is refused fails the attempt", async () => {
+  const dependencies = [{ taskId: "tsk_2", resultBytes: 100, omitted: true as const }];
+  const failures = [429, 503];
+  const server = fakeRota(
+    [
+      { token: "a", task: { dependencies } },
+      { token: "b", task: { dependencies } },
+    ],
+    {
+      refuse: ({ path }) => {
+        if (!path.includes("/dependencies/")) return null;
+        return path.includes("/b/") ? 404 : (failures.shift() ?? null);
+      },
+    },
+  );
+  startWorker(server, (task) => task.dependencies);
+  await expect.poll(() => server.finished().length).toBe(2);
+  const outcomes = new Map(server.finished().map((finish) => [finish.attemptToken, finish]));
+  expect(outcomes.get("a")).toMatchObject({ result: [{ taskId: "tsk_2", result: "result of tsk_2" }] });
+  expect(outcomes.get("b")).toMatchObject({ outcome: "failed", error: "refused by the test" });
+  expect(failures).toEqual([]);
+});
+
+test("a worker for which there is no room registers again later", async () => {
+  const failures = [429];
+  const server = fakeRota([{ token: "a" }], {
+    refuse: ({ path }) => (path === "/v1/workers" ? (failures.shift() ?? null) : null),
+  });
+  startWorker(server, () => "done");
+  await expect.poll(() => server.finished()).toMatchObject([{ attemptToken: "a", result: "done" }]);
 });
 
 test("a cancel aborts the handler with its reason, and no outcome is sent", async () => {

@@ -9,7 +9,7 @@ import { type AttemptEnd, type CarriedEnds, Finisher } from "./finisher.ts";
 import { Heartbeats } from "./heartbeats.ts";
 import { HeldAttempt, jsonText } from "./held-attempt.ts";
 import { Signals } from "./signals.ts";
-import { Backoff, WorkerCalls } from "./worker-calls.ts";
+import { Backoff, type Tried, WorkerCalls } from "./worker-calls.ts";
 import { checkWorkerOptions, type RotaWorkerOptions, type WorkerSettings } from "./worker-options.ts";
 
 /**
@@ -299,11 +299,17 @@ export class RotaWorker {
   }
 
   async #readSession({ token, signal }: HeldAttempt, turns: number): ReturnType<ExecutorContext["session"]> {
+    const { session } = await this.#patiently(signal, () => this.#calls.session(token, turns, signal));
+    return session;
+  }
+
+  /** Repeats a read for a handler until the server carries it out or refuses it. Rejects with the reason of the signal, too. */
+  async #patiently<Answer>(signal: AbortSignal, read: () => Promise<Tried<Answer>>): Promise<Answer> {
     const { clock, random } = this.#settings.client;
     const backoff = new Backoff(random);
     for (;;) {
-      const tried = await this.#calls.session(token, turns, signal);
-      if (tried.ok) return tried.answer.session;
+      const tried = await read();
+      if (tried.ok) return tried.answer;
       if (!tried.passing) throw tried.error;
       await pause(clock, backoff.pauseMs(tried.retryAfterMs), signal);
     }
@@ -321,9 +327,9 @@ export class RotaWorker {
         results.push(dependency);
         continue;
       }
-      const tried = await this.#calls.dependency(token, dependency.taskId, signal);
-      if (!tried.ok) throw tried.error;
-      results.push({ taskId: dependency.taskId, result: tried.answer.result });
+      const { taskId } = dependency;
+      const { result } = await this.#patiently(signal, () => this.#calls.dependency(token, taskId, signal));
+      results.push({ taskId, result });
     }
     return results;
   }

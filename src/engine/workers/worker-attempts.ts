@@ -1,11 +1,12 @@
 import { cleanText, ERROR_BYTES_MAX } from "../../attempts/attempt-error.ts";
 import { addUsage } from "../../attempts/usage-sum.ts";
-import type { Usage } from "../../executors/executor.ts";
+import { PROGRESS_BYTES_MAX, type Usage } from "../../executors/executor.ts";
 import { type Outcome, settle } from "../../model/outcome.ts";
 import { runSummary } from "../../model/run.ts";
 import type { TakenMessage } from "../../model/session.ts";
 import type { TaskLogLevel } from "../../model/task-log.ts";
 import type { TaskRecord } from "../../model/task-record.ts";
+import { jsonWeight } from "../../model/text/json-weight.ts";
 import { hideTaskTokens, hideTaskTokensIn } from "../../model/text/task-token-mask.ts";
 import {
   type AttemptReason,
@@ -26,10 +27,11 @@ import type { MetricsByTenant } from "../work/metrics-by-tenant.ts";
 import { checkJson, RESULT_BYTES_MAX } from "../work/result-json.ts";
 import type { SecretHider } from "../work/secret-hider.ts";
 import { hashOfToken } from "./attempt-token.ts";
+import { KeptTasks } from "./kept-tasks.ts";
 import type { WorkerDispatcher } from "./worker-dispatcher.ts";
 import type { WorkerWatch } from "./worker-watch.ts";
 
-/** How many tasks of workers this node keeps, so that it need not read them again when they end. */
+/** Of how many attempts this node remembers that nothing was reported yet, and where their logs are. */
 const KEPT_MAX = 2_000;
 
 /** The lines of an attempt that was assigned on another node are numbered from here on. */
@@ -94,8 +96,8 @@ export interface FinishAnswer {
 /** What workers report about their attempts. */
 export class WorkerAttempts {
   readonly #options: WorkerAttemptsOptions;
-  /** Tasks that were assigned here, by fencing token. */
-  readonly #records = new Map<number, TaskRecord>();
+  /** Tasks that were assigned here. */
+  readonly #tasks = new KeptTasks();
   /**
    * Attempts that were assigned here and of which nothing was reported yet, by the hash of their token. Only if this is the only
    * node: they may have reported something to another.
@@ -113,7 +115,7 @@ export class WorkerAttempts {
   }
 
   assigned(worker: string, tasks: readonly AssignedTask[], secrets: readonly AttemptSecret[]): void {
-    for (const { token, task } of tasks) this.#keep(token, task);
+    for (const { token, task, bytes } of tasks) this.#tasks.keep(token, task, bytes);
     if (!this.#options.storage.capabilities.exclusive) return;
     const hashes = new Map(secrets.map(({ nonce, hash }) => [nonce, hash]));
     for (const { token, nonce, task } of tasks) {
@@ -127,8 +129,9 @@ export class WorkerAttempts {
     }
   }
 
-  /** Rota ended these attempts. */
+  /** These attempts are over, and not because their worker ended them. */
   fenced(tokens: readonly number[]): void {
+    for (const token of tokens) this.#forgetEnded(token);
     if (this.#fresh.size === 0) return;
     const ended = new Set(tokens);
     for (const [hash, { token }] of this.#fresh) if (ended.has(token)) this.#fresh.delete(hash);
@@ -140,13 +143,14 @@ export class WorkerAttempts {
     return attempt ?? null;
   }
 
-  /** `all`: these are all attempts that the worker knows. */
+  /** `all`: these are all attempts that the worker knows. Several reports of one attempt count as one. */
   async heartbeat(
     worker: string,
-    reports: readonly AttemptReport[],
+    given: readonly AttemptReport[],
     { all }: { all: boolean },
   ): Promise<ReportAnswer[]> {
     const { storage, watch } = this.#options;
+    const reports = oneOfEach(given);
     const found = await this.#findAll(worker, reports);
     const held = reports.flatMap((report) => {
       const attempt = found.get(report.attemptToken);
@@ -165,17 +169,19 @@ export class WorkerAttempts {
     }
     for (const { report, attempt } of held) this.#log(attempt, report);
     await Promise.all(held.map((each) => this.#reportProgress(worker, each)));
+    const over = [...found.values()].filter((attempt) => !attempt.held);
+    const reasons = await this.#reasonsOf(over);
     return Promise.all(
-      reports.map(async ({ attemptToken, messagesAfter: after }) => {
+      reports.map(async ({ attemptToken, messagesAfter: after }): Promise<ReportAnswer> => {
         const attempt = found.get(attemptToken);
-        if (attempt === undefined) return { attemptToken, ok: false, cancel: "unknown" };
-        if (attempt.held) {
-          const { seq, token } = attempt;
-          const messages =
-            after === undefined ? [] : await storage.sessions.takeMessages({ seq, token, after });
-          return { attemptToken, ok: true, ...(messages.length > 0 && { messages }) };
+        if (!attempt?.held) {
+          const cancel = (attempt && reasons.get(attempt)) ?? "unknown";
+          return { attemptToken, ok: false, cancel };
         }
-        return { attemptToken, ok: false, cancel: await this.#reasonOf(attempt) };
+        const { seq, token } = attempt;
+        const messages =
+          after === undefined ? [] : await storage.sessions.takeMessages({ seq, token, after });
+        return { attemptToken, ok: true, ...(messages.length > 0 && { messages }) };
       }),
     );
   }
@@ -183,7 +189,7 @@ export class WorkerAttempts {
   /** A task can be pre-empted once its worker has named it. A critical task may wait for that already. */
   #expectCritical(held: readonly { readonly attempt: WorkerAttempt }[]): void {
     for (const { attempt } of held) {
-      const record = this.#records.get(attempt.token);
+      const record = this.#tasks.get(attempt.token);
       if (record?.spec.preemptible !== true || this.#yielding.has(record)) continue;
       this.#yielding.add(record);
       this.#options.watch.expectCritical();
@@ -195,10 +201,16 @@ export class WorkerAttempts {
     { report, attempt }: { readonly report: AttemptReport; readonly attempt: WorkerAttempt },
   ): Promise<void> {
     if (report.progress === undefined) return;
+    const checked = checkJson("progress", report.progress, PROGRESS_BYTES_MAX);
+    if (!checked.ok) {
+      // A progress report that cannot be stored must not fail its attempt.
+      const text = `${checked.error}; it is left out`;
+      return this.#log(attempt, { log: [{ at: null, level: "warn", text }] });
+    }
     const record = await this.#recordOf(attempt);
     if (record === null) return;
     const { dispatcher, secrets } = this.#options;
-    const progress = hideTaskTokensIn(secrets.hideModelSecrets(record, report.progress));
+    const progress = hideTaskTokensIn(secrets.hideModelSecrets(record, checked.value));
     await dispatcher.report({ worker, seq: attempt.seq, token: attempt.token, progress });
   }
 
@@ -253,7 +265,8 @@ export class WorkerAttempts {
       ? await this.#options.storage.workers.attempts({ hashes: [attempt.hash] })
       : [attempt];
     if (now?.recorded) return { attemptToken, recorded: true, repeated: true };
-    const reason = await this.#reasonOf(attempt);
+    const reason = (await this.#reasonsOf([attempt])).get(attempt) ?? "unknown";
+    // Deleting its worker released it.
     if (reason === "released" && finish.outcome === "released")
       return { attemptToken, recorded: true, repeated: true };
     return { attemptToken, recorded: false, reason };
@@ -266,12 +279,13 @@ export class WorkerAttempts {
     if (finish.outcome === "released") {
       const { requeued, failed } = await watch.takeBack(worker, [attempt], {
         counted: false,
+        recorded: true,
         error: RELEASED,
       });
-      this.#forget(token);
+      this.#forgetEnded(token);
       return requeued.length + failed.length > 0;
     }
-    const record = this.#records.get(token) ?? (await this.#recordOf(attempt));
+    const record = this.#tasks.get(token) ?? (await this.#recordOf(attempt));
     if (record === null) return false;
     const made = this.#outcomeOf(finish, record);
     const outcome = made instanceof Promise ? await made : made;
@@ -296,7 +310,7 @@ export class WorkerAttempts {
     });
     onPending();
     const state = await ending;
-    this.#forget(token);
+    this.#forgetEnded(token);
     if (state === null) return false;
     const attempted = record.attempts.at(-1);
     const { tenant } = record;
@@ -328,31 +342,37 @@ export class WorkerAttempts {
     };
   }
 
-  /** The total of an attempt: what is stored, and what is larger in the report. */
+  /**
+   * The total of an attempt: what is stored, and what is larger in the report. How much of the context its last model call used
+   * cannot be derived from totals.
+   */
   async #usageOf(attempt: WorkerAttempt, reported: Usage): Promise<AttemptUsage | undefined> {
     const before = attempt.usage;
     const record = await this.#recordOf(attempt);
     const added = addUsage(null, reported, record === null ? undefined : this.#options.contextWindow(record));
     if (!added.ok) return before ?? undefined;
+    const { contextTokens: _, ...sum } = added.sum;
+    const { contextTokens } = reported;
     return {
       ...before,
-      ...added.sum,
+      ...sum,
+      ...(contextTokens === undefined ? {} : { contextTokens }),
       inputTokens: Math.max(before?.inputTokens ?? 0, added.sum.inputTokens),
       outputTokens: Math.max(before?.outputTokens ?? 0, added.sum.outputTokens),
     };
   }
 
-  #log(attempt: WorkerAttempt, { log }: AttemptReport): void {
+  #log(attempt: WorkerAttempt, { log }: Pick<AttemptReport, "log">): void {
     if (log === undefined || log.length === 0) return;
     const known = this.#logging.get(attempt.token);
     // Another node may have stored lines of an attempt that was not assigned here.
-    const startN = this.#records.has(attempt.token) ? 0 : LINES_ELSEWHERE;
+    const startN = this.#tasks.has(attempt.token) ? 0 : LINES_ELSEWHERE;
     const logging = known ?? { record: { seq: attempt.seq }, number: attempt.number, startN };
     if (known === undefined) {
       if (this.#logging.size >= KEPT_MAX) this.#logging.delete(this.#logging.keys().next().value ?? 0);
       this.#logging.set(attempt.token, logging);
     }
-    const record = this.#records.get(attempt.token);
+    const record = this.#tasks.get(attempt.token);
     for (const line of log) {
       const text =
         record === undefined ? hideTaskTokens(line.text) : this.#options.secrets.hide(record, line.text);
@@ -397,29 +417,38 @@ export class WorkerAttempts {
     return hashes.flatMap((hash) => found.get(hash) ?? []);
   }
 
-  async #reasonOf({ tenant, taskId, number }: WorkerAttempt): Promise<AttemptReason> {
-    return endOfAttempt(await this.#options.storage.tasks.get({ tenant, id: taskId }), number);
+  /** Why these attempts are over, in one query. */
+  async #reasonsOf(attempts: readonly WorkerAttempt[]): Promise<Map<WorkerAttempt, AttemptReason>> {
+    if (attempts.length === 0) return new Map();
+    const ends = await this.#options.storage.workers.ends({ attempts });
+    return new Map(attempts.map((attempt, index) => [attempt, endOfAttempt(ends[index] ?? null)]));
   }
 
   /** The task of an attempt that is held; null: it is not held any more. */
   async #recordOf({ token, tenant, taskId, number }: WorkerAttempt): Promise<TaskRecord | null> {
-    const known = this.#records.get(token);
+    const known = this.#tasks.get(token);
     if (known !== undefined) return known;
     const record = await this.#options.storage.tasks.get({ tenant, id: taskId });
     const last = record?.attempts.at(-1);
     if (record === null || last?.number !== number || last.endedAt !== null) return null;
-    this.#keep(token, record);
+    this.#tasks.keep(token, record, jsonWeight(JSON.stringify(record.spec)));
     return record;
   }
 
-  #keep(token: number, record: TaskRecord): void {
-    if (this.#records.size >= KEPT_MAX) this.#forget(this.#records.keys().next().value ?? 0);
-    this.#records.set(token, record);
+  #forgetEnded(token: number): void {
+    this.#tasks.forget(token);
+    this.#logging.delete(token);
   }
+}
 
-  #forget(token: number): void {
-    this.#records.delete(token);
-  }
+/** Of several reports of one attempt the last counts, with the log lines of all. */
+function oneOfEach(reports: readonly AttemptReport[]): AttemptReport[] {
+  const byToken = Map.groupBy(reports, ({ attemptToken }) => attemptToken);
+  if (byToken.size === reports.length) return [...reports];
+  return [...byToken].map(([attemptToken, own]) => {
+    const log = own.flatMap((report) => report.log ?? []);
+    return Object.assign({ attemptToken }, ...own, log.length > 0 && { log });
+  });
 }
 
 function asRepeated(answer: FinishAnswer): FinishAnswer {

@@ -1,24 +1,39 @@
 import { expect, test } from "vitest";
 import { RecordingLog } from "../../../test/support/recording-log.ts";
 import { meddle, openMemory } from "../../../test/support/storages.ts";
+import type { TaskRecord } from "../../model/task-record.ts";
 import { newWorker } from "../../storage/conformance/workers/workers.ts";
+import type { AssignedTask, WorkerPoll } from "../../storage/storage.ts";
 import { ManualClock } from "../../testing/manual-clock.ts";
 import { MetricsByTenant } from "../work/metrics-by-tenant.ts";
 import { WorkerDispatcher } from "./worker-dispatcher.ts";
 import { POLLS_MAX } from "./worker-polls.ts";
 
-async function openDispatcher() {
+/** `claimed`: what each poll gets; left out: what the storage has for it. */
+async function openDispatcher({ claimed }: { claimed?: (poll: WorkerPoll) => AssignedTask[] } = {}) {
   const clock = new ManualClock();
   const written: number[][] = [];
   const asked: string[][] = [];
-  const storage = meddle(await openMemory(clock), {
-    before: ({ operation, params }) => {
-      if (operation === "workers.exchange") {
-        written.push(params.finishes.map(({ token }: { token: number }) => token));
-        asked.push(params.polls.map(({ worker }: { worker: string }) => worker));
-      }
+  const shares: number[] = [];
+  const reported: unknown[][] = [];
+  const memory = await openMemory(clock);
+  const exchange: typeof memory.workers.exchange = async ({ polls }) => {
+    return { finished: [], claimed: polls.map((each) => claimed?.(each) ?? []), expired: [], held: false };
+  };
+  const workers = { ...memory.workers, ...(claimed && { exchange }) };
+  const storage = meddle(
+    { ...memory, workers },
+    {
+      before: ({ operation, params }) => {
+        if (operation === "workers.exchange") {
+          written.push(params.finishes.map(({ token }: { token: number }) => token));
+          asked.push(params.polls.map(({ worker }: { worker: string }) => worker));
+          shares.push(...params.polls.map(({ max }: { max: number }) => max));
+          reported.push(params.progress.map(({ progress }: { progress: unknown }) => progress));
+        }
+      },
     },
-  });
+  );
   const dispatcher = new WorkerDispatcher({
     ...{ clock, log: new RecordingLog(), random: () => 0.5, storage },
     metrics: new MetricsByTenant(),
@@ -27,6 +42,7 @@ async function openDispatcher() {
     onRetryAt: () => {},
     onEnded: () => {},
     onAssigned: () => {},
+    onPutBack: () => {},
   });
   const finish = (tenant: string, token: number) =>
     dispatcher.finish({
@@ -39,13 +55,13 @@ async function openDispatcher() {
       },
       record: { tenant, agent: "a", lane: "tasks", callbackUrl: null },
     });
-  const poll = async (tenant: string, agents: readonly string[]) => {
+  const poll = async (tenant: string, agents: readonly string[], slots = 1) => {
     const registered = await storage.workers.register(newWorker({ tenant, agents }));
     if (!("id" in registered)) throw new Error("It was not registered.");
     void dispatcher.poll({
-      worker: { id: registered.id, tenant, agents, slots: 1 },
+      worker: { id: registered.id, tenant, agents, slots },
       claimId: registered.id,
-      max: 1,
+      max: slots,
       agents: null,
       except: () => [],
       waitMs: 25_000,
@@ -53,7 +69,18 @@ async function openDispatcher() {
     });
     return registered.id;
   };
-  return { dispatcher, finish, poll, written, asked };
+  return { dispatcher, finish, poll, written, asked, shares, reported };
+}
+
+function assignedTask(n: number, bytes: number): AssignedTask {
+  const task = {
+    tenant: "acme",
+    agent: "py",
+    lane: "tasks",
+    seq: n,
+    attempts: [] as const,
+  } as Partial<TaskRecord>;
+  return { token: n, nonce: "", task: task as TaskRecord, bytes, assignedAt: 0 };
 }
 
 test("many ends of one tenant do not delay those of another: each transaction takes them in turn", async () => {
@@ -86,6 +113,38 @@ test("ends that arrive in one turn of the event loop after the other share a tra
   }
   await many;
   expect(written.flat()).toHaveLength(55);
+});
+
+test("reports of progress that wait to be written are one for each attempt, the last", async () => {
+  const { dispatcher, reported } = await openDispatcher();
+  const report = (token: number, progress: number) =>
+    dispatcher.report({ worker: "wrk_1", seq: token, token, progress });
+  const all = Array.from({ length: 300 }, (_, n) => report(n % 3, n));
+  await dispatcher.tick();
+  await Promise.all(all);
+  expect(reported).toEqual([[297, 298, 299]]);
+});
+
+test("polls that want more than an exchange may assign get equal shares, smaller ones once tasks are large", async () => {
+  let bytes = 1_000;
+  const claimed = ({ max }: WorkerPoll) => Array.from({ length: max }, (_, n) => assignedTask(n, bytes));
+  const { dispatcher, poll, shares } = await openDispatcher({ claimed });
+  const ask = async () => {
+    shares.length = 0;
+    for (let n = 0; n < 4; n++) await poll("acme", ["py"], 200);
+    await dispatcher.tick();
+    return shares;
+  };
+  expect(await ask()).toEqual([25, 25, 25, 25]);
+  expect(await ask()).toEqual([50, 50, 50, 50]);
+  expect(await ask()).toEqual([100, 100, 100, 100]);
+  bytes = 1_048_576;
+  expect(await ask()).toEqual([100, 100, 100, 100]);
+  // Together they had 400 MiB.
+  expect(await ask()).toEqual([16, 16, 16, 16]);
+  bytes = 1_000;
+  await ask();
+  expect(await ask()).toEqual([32, 32, 32, 32]);
 });
 
 test("an exchange asks for 200 polls at most, of each tenant in turn, and the next ones for the others", async () => {

@@ -4,12 +4,22 @@ import type { TaskRecord } from "../../model/task-record.ts";
 import { isTerminal, type TaskState } from "../../model/task-state.ts";
 import { Service, type ServiceOptions } from "../../services/service.ts";
 import { isStorageAway } from "../../services/storage-away.ts";
-import type { AttemptSecret, Held, Storage, WorkerExchange, WorkerFinish } from "../../storage/storage.ts";
+import {
+  type AttemptSecret,
+  CLAIMED_PER_POLL_MAX,
+  type Held,
+  type Storage,
+  type WorkerExchange,
+  type WorkerFinish,
+} from "../../storage/storage.ts";
 import type { MetricsByTenant } from "../work/metrics-by-tenant.ts";
 import { type Poll, type PollAnswer, type PollRequest, WorkerPolls } from "./worker-polls.ts";
 
-/** Ends written in one transaction. */
+/** Ends, and as many progress reports, written in one transaction. */
 const FINISHES_MAX = 200;
+/** Tasks that one exchange assigns at most, to all its polls together, and of how many bytes about. It holds all in memory at once. */
+const ASSIGNED_MAX = 500;
+const ASSIGNED_BYTES = 64 * 1_048_576;
 /** Polls asked for in one transaction. */
 const POLLS_ASKED_MAX = 200;
 /** How many turns of the event loop an exchange waits for more ends at most, as long as each turn brings some. */
@@ -35,6 +45,19 @@ export interface WorkerDispatcherOptions extends ServiceOptions {
     assigned: PollAnswer["assigned"],
     secrets: readonly AttemptSecret[],
   ) => void;
+  /** Called with attempts that went back because their worker did not get them. */
+  readonly onPutBack: (tokens: readonly number[]) => void;
+}
+
+/** A response to a claim that is on its way to its worker. */
+export interface Delivery {
+  /** The response has no room for the others. */
+  hasOnly(attempts: PollAnswer["assigned"]): void;
+  /**
+   * The response was sent, or could not be sent. Then its attempts go back, but not if the worker has repeated the claim: it gets them
+   * by another response. Calling it again does nothing.
+   */
+  end(result: { readonly sent: boolean }): Promise<void>;
 }
 
 /** An end of an attempt that waits to be written. */
@@ -51,6 +74,12 @@ interface Ending extends WorkerEnd {
 
 export type WorkerProgress = Held & { readonly worker: string; readonly progress: unknown };
 
+/** The latest progress of an attempt, and when it is written. */
+interface PendingProgress {
+  readonly report: WorkerProgress;
+  readonly written: PromiseWithResolvers<void>;
+}
+
 /**
  * Ends attempts of workers and assigns tasks to the polls that wait here: all that is pending in one transaction, one after the
  * other. Without ends and signals it asks for nothing.
@@ -59,11 +88,16 @@ export class WorkerDispatcher extends Service<WorkerDispatcherOptions> {
   readonly name = "worker dispatcher";
   readonly polls: WorkerPolls;
   #ends: Ending[] = [];
-  #progress: { readonly report: WorkerProgress; readonly resolve: () => void }[] = [];
+  /** The latest report of each attempt that waits to be written, by fencing token. */
+  readonly #progress = new Map<number, PendingProgress>();
   /** Polls that have not asked yet, and ask at once. */
   readonly #new = new Set<Poll>();
   /** Polls that have not asked yet, but others with the same agents found nothing: they ask when the others ask again. */
   readonly #joined = new Set<Poll>();
+  /** How many tasks the next exchange may assign: fewer if those of the last one were large. */
+  #assignedMax = CLAIMED_PER_POLL_MAX;
+  /** The newest response to each claim with attempts that is on its way. */
+  readonly #deliveries = new Map<string, Delivery>();
   /** Polls that should have asked already, but the last exchange had enough others. */
   #postponed: readonly Poll[] = [];
   /** The agents that may have ready tasks; null: any. */
@@ -114,12 +148,13 @@ export class WorkerDispatcher extends Service<WorkerDispatcherOptions> {
     return promise;
   }
 
+  /** Of several reports of an attempt that wait to be written the last one counts. */
   report(report: WorkerProgress): Promise<void> {
     if (this.#isStopped) return Promise.resolve();
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#progress.push({ report, resolve });
+    const written = this.#progress.get(report.token)?.written ?? Promise.withResolvers<void>();
+    this.#progress.set(report.token, { report, written });
     this.wake();
-    return promise;
+    return written.promise;
   }
 
   /** Tasks of these agents may be ready. */
@@ -165,7 +200,7 @@ export class WorkerDispatcher extends Service<WorkerDispatcherOptions> {
     this.closeDown();
     this.#isStopped = true;
     await super.stop();
-    while (this.#ends.length + this.#progress.length > 0) await this.tick().catch(() => undefined);
+    while (this.#ends.length + this.#progress.size > 0) await this.tick().catch(() => undefined);
   }
 
   async tick(): Promise<number> {
@@ -173,13 +208,13 @@ export class WorkerDispatcher extends Service<WorkerDispatcherOptions> {
     const ends = this.#takeEnds();
     // These ends make room for tasks that limits held back: the polls that wait for them come before new ones.
     if (ends.length > 0 && this.#isHeldBack) this.#wanted = null;
-    const progress = this.#progress.splice(0);
+    const progress = this.#takeProgress();
     const wasHeldBack = this.#isHeldBack && this.#postponed.length > 0;
     const polls = this.#takePolls();
     if (ends.length + progress.length + polls.length > 0) await this.#exchange(ends, progress, polls);
     // This exchange asked for the rest of those of the last one.
     this.#isHeldBack ||= wasHeldBack;
-    const waiting = this.#ends.length + this.#progress.length + this.#new.size + this.#postponed.length;
+    const waiting = this.#ends.length + this.#progress.size + this.#new.size + this.#postponed.length;
     if (waiting > 0 || this.#isWanted) return 0;
     return this.polls.size > 0 ? ASK_EVERY_MS : IDLE_MS;
   }
@@ -202,6 +237,12 @@ export class WorkerDispatcher extends Service<WorkerDispatcherOptions> {
     const taken = takeInTurn(this.#ends, { max: FINISHES_MAX, tenantOf: ({ record }) => record.tenant });
     this.#ends = this.#ends.filter((end) => !taken.has(end));
     return [...taken];
+  }
+
+  #takeProgress(): PendingProgress[] {
+    const taken = [...this.#progress.values()].slice(0, FINISHES_MAX);
+    for (const { report } of taken) this.#progress.delete(report.token);
+    return taken;
   }
 
   get #isWanted(): boolean {
@@ -229,16 +270,18 @@ export class WorkerDispatcher extends Service<WorkerDispatcherOptions> {
 
   async #exchange(
     ends: readonly Ending[],
-    progress: readonly { readonly report: WorkerProgress; readonly resolve: () => void }[],
+    progress: readonly PendingProgress[],
     polls: readonly Poll[],
   ): Promise<void> {
     const { storage } = this.options;
     let answer: WorkerExchange;
+    const heldBy = ({ request }: Poll) => this.#held.get(request.worker.id) ?? 0;
+    const share = this.#shareOf(polls.map((poll) => poll.wants(heldBy(poll))));
     try {
       answer = await storage.workers.exchange({
         finishes: ends.map(({ finish }) => finish),
         progress: progress.map(({ report }) => report),
-        polls: polls.map((poll) => poll.ask(this.#held.get(poll.request.worker.id) ?? 0)),
+        polls: polls.map((poll) => poll.ask(heldBy(poll), share)),
       });
     } catch (error) {
       for (const poll of polls) {
@@ -251,15 +294,33 @@ export class WorkerDispatcher extends Service<WorkerDispatcherOptions> {
         return;
       }
       for (const { reject } of ends) reject(error);
-      for (const { resolve } of progress) resolve();
+      for (const { written } of progress) written.resolve();
       throw error;
     }
     this.#isHeldBack = answer.held;
-    for (const { resolve } of progress) resolve();
+    for (const { written } of progress) written.resolve();
+    this.#limitNext(answer);
     this.#assign(polls, answer);
     this.#settle(ends, answer);
     this.options.metrics.expired(answer.expired);
     if (answer.expired.length > 0) this.options.onEnded();
+  }
+
+  /** How many tasks each poll may get from one exchange: equal shares, if they want too many together. */
+  #shareOf(wants: readonly number[]): number {
+    const wanted = wants.reduce((sum, each) => sum + each, 0);
+    if (wanted <= this.#assignedMax) return CLAIMED_PER_POLL_MAX;
+    return Math.max(Math.floor(this.#assignedMax / wants.length), 1);
+  }
+
+  /** The tasks of the next exchange are probably about as large as those of this one. */
+  #limitNext({ claimed }: WorkerExchange): void {
+    const assigned = claimed.flatMap((tasks) => tasks ?? []);
+    const bytes = assigned.reduce((sum, each) => sum + each.bytes, 0);
+    if (bytes > ASSIGNED_BYTES)
+      this.#assignedMax = Math.max(Math.floor((assigned.length * ASSIGNED_BYTES) / bytes), 1);
+    else if (2 * bytes <= ASSIGNED_BYTES && assigned.length > 0)
+      this.#assignedMax = Math.min(2 * this.#assignedMax, ASSIGNED_MAX);
   }
 
   #assign(polls: readonly Poll[], { claimed }: WorkerExchange): void {
@@ -284,33 +345,54 @@ export class WorkerDispatcher extends Service<WorkerDispatcherOptions> {
 
   /** A poll that ended meanwhile may have been replaced by a repeated claim, which gets the same attempts. */
   #deliver(poll: Poll, assigned: PollAnswer["assigned"]): void {
-    const { id } = poll.request.worker;
-    const repeated = this.polls.of(id).find(({ claim }) => claim === poll.claim);
+    const { worker, claimId } = poll.request;
     if (!poll.isOver) this.polls.give(poll, assigned);
-    else if (repeated === undefined) void this.putBack(id, assigned);
-    // One that is about to ask will find them.
-    else if (!repeated.isAsking) this.polls.give(repeated, assigned);
+    else if (!this.#passOn(worker.id, claimId, assigned)) void this.putBack(worker.id, assigned);
   }
 
-  /** The worker did not get these: the tasks go back at once, uncounted. `error`: why, for attempts that the worker has named. */
-  async putBack(
-    worker: string,
-    attempts: readonly Held[] | PollAnswer["assigned"],
-    error = "the response to its claim could not be sent",
-  ): Promise<void> {
-    const held = attempts.map((attempt) => ({
-      seq: "task" in attempt ? attempt.task.seq : attempt.seq,
-      token: attempt.token,
-    }));
-    this.freed(worker, held.length);
+  /** Whether the worker has repeated the claim, and gets these attempts by another response. */
+  #passOn(worker: string, claimId: string, assigned: PollAnswer["assigned"]): boolean {
+    if (this.#deliveries.has(`${worker} ${claimId}`)) return true;
+    const repeated = this.polls.of(worker).find(({ request }) => request.claimId === claimId);
+    // One that is about to ask will find them.
+    if (repeated?.isAsking === false) this.polls.give(repeated, assigned);
+    return repeated !== undefined;
+  }
+
+  /** A response to a claim is about to be sent, with these attempts. */
+  deliver(worker: string, claimId: string, assigned: PollAnswer["assigned"]): Delivery {
+    const key = `${worker} ${claimId}`;
+    let attempts = assigned;
+    const delivery: Delivery = {
+      hasOnly: (fitting) => {
+        attempts = fitting;
+      },
+      end: async ({ sent }) => {
+        // Another response to the same claim was sent meanwhile, or is on its way.
+        if (this.#deliveries.get(key) !== delivery) return;
+        this.#deliveries.delete(key);
+        if (sent || this.#passOn(worker, claimId, attempts)) return;
+        await this.putBack(worker, attempts);
+      },
+    };
+    this.#deliveries.set(key, delivery);
+    return delivery;
+  }
+
+  /** The worker did not get these: the tasks go back at once, uncounted. Those that it has named it did get: they stay. */
+  async putBack(worker: string, attempts: PollAnswer["assigned"]): Promise<void> {
+    if (attempts.length === 0) return;
     try {
-      await this.options.storage.workers.takeBack({
+      const { requeued } = await this.options.storage.workers.takeBack({
         worker,
-        attempts: held,
-        limit: held.length,
+        attempts: attempts.map(({ token, task }) => ({ seq: task.seq, token })),
+        limit: attempts.length,
         counted: false,
-        error,
+        error: "the response to its claim could not be sent",
       });
+      this.freed(worker, requeued.length);
+      const ids = new Set(requeued.map(({ id }) => id));
+      this.options.onPutBack(attempts.filter(({ task }) => ids.has(task.id)).map(({ token }) => token));
     } catch (error) {
       this.log.warn({ error, worker }, "could not put tasks back that were not delivered; their lease ends");
     }

@@ -90,20 +90,26 @@ export class Poll {
     this.group = this.#groupName();
   }
 
+  /** How many tasks it may get at most. */
+  wants(held: number): number {
+    const { worker, max } = this.request;
+    const free = Math.max(worker.slots - held, Math.min(TOKENS_MIN, worker.slots));
+    return Math.min(max, free, CLAIMED_PER_POLL_MAX);
+  }
+
   /**
    * What the storage needs. The tokens are made once it reads them: SQLite does not while nothing is ready. `held`: how many attempts
-   * its worker holds, as far as this node knows.
+   * its worker holds, as far as this node knows. `share`: how many tasks it may get of those that one transaction assigns.
    */
-  ask(held: number): WorkerPoll {
-    const { worker, max, agents } = this.request;
-    const free = Math.max(worker.slots - held, Math.min(TOKENS_MIN, worker.slots));
-    const make = () => this.#makeTokens(Math.min(max, free, CLAIMED_PER_POLL_MAX));
+  ask(held: number, share = CLAIMED_PER_POLL_MAX): WorkerPoll {
+    const { worker, agents } = this.request;
+    const make = () => this.#makeTokens(Math.min(this.wants(held), share));
     let tokens: WorkerPoll["tokens"] | null = null;
     const except = this.#except;
     return {
       worker: worker.id,
       claim: this.claim,
-      max,
+      max: Math.min(this.request.max, share),
       agents,
       ...(except.length === 0 ? {} : { except }),
       get tokens() {
@@ -173,6 +179,11 @@ export class WorkerPolls {
 
   get size(): number {
     return this.#size;
+  }
+
+  /** How many wait of one tenant. */
+  sizeOf(tenant: string): number {
+    return this.#ofTenant.get(tenant) ?? 0;
   }
 
   /** The workers that wait for tasks here. */

@@ -85,11 +85,11 @@ export class WorkerSignals {
       const tokens = this.#tokens;
       this.#tokens = [];
       const ended = await storage.workers.attempts({ tokens }).catch(() => []);
-      for (const { worker, tenant, taskId, number, held } of ended) {
-        const feed = this.#feeds.get(worker);
-        if (feed === undefined || held) continue;
-        const record = await storage.tasks.get({ tenant, id: taskId }).catch(() => null);
-        feed.add({ type: "cancel", taskId, number, cancel: endOfAttempt(record, number) });
+      const over = ended.filter(({ worker, held }) => !held && this.#feeds.has(worker));
+      const ends = await storage.workers.ends({ attempts: over }).catch(() => []);
+      for (const [index, { worker, taskId, number }] of over.entries()) {
+        const cancel = endOfAttempt(ends[index] ?? null);
+        this.#feeds.get(worker)?.add({ type: "cancel", taskId, number, cancel });
       }
     }
     this.#isLooking = false;

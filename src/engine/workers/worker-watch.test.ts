@@ -27,6 +27,7 @@ async function openWatch() {
     onRetryAt: () => {},
     onEnded: () => {},
     onAssigned: () => {},
+    onPutBack: () => {},
   });
   const watch = new WorkerWatch({
     ...service,

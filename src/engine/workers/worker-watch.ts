@@ -19,6 +19,8 @@ const FORGET_MS = 120_000;
 const PRUNE_EVERY_MS = 30_000;
 /** How many critical tasks one check looks at. */
 const CRITICALS_MAX = 100;
+/** Of how many tenants the lost workers are counted, as of their tasks. */
+const TENANTS_KEPT_MAX = 1_000;
 /** Attempts taken back or ended in one transaction. */
 const SLICE = 200;
 
@@ -68,8 +70,8 @@ export class WorkerWatch extends Service<WorkerWatchOptions> {
   /** When there last was a worker, by the monotonic clock. */
   #knownAt = Number.NEGATIVE_INFINITY;
   #prunedAt: number;
-  /** How many workers this node found lost. */
-  lost = 0;
+  /** How many workers of each tenant this node found lost. */
+  readonly #lost = new Map<string, number>();
   /** When an attempt is overdue next, by the storage's clock. */
   #dueAt: number | null = null;
 
@@ -208,10 +210,20 @@ export class WorkerWatch extends Service<WorkerWatchOptions> {
     const { tenant, name } = worker;
     const about = { worker: worker.worker, name, tenant, requeued: requeued.length, failed: failed.length };
     if (!worker.lost) {
-      this.lost += 1;
+      this.#countLost(tenant);
       this.log.warn(about, "lost a worker");
     }
     onRequeued();
+  }
+
+  /** How many workers of a tenant this node found lost. */
+  lostOf(tenant: string): number {
+    return this.#lost.get(tenant) ?? 0;
+  }
+
+  #countLost(tenant: string): void {
+    if (this.#lost.size >= TENANTS_KEPT_MAX && !this.#lost.has(tenant)) return;
+    this.#lost.set(tenant, this.lostOf(tenant) + 1);
   }
 
   /** Takes back everything that a worker holds. */
@@ -238,7 +250,7 @@ export class WorkerWatch extends Service<WorkerWatchOptions> {
   async takeBack(
     worker: string,
     attempts: readonly { readonly seq: number; readonly token: number }[],
-    { counted, error }: { counted: boolean; error: string },
+    end: { counted: boolean; recorded?: boolean; error: string },
   ): Promise<Taken> {
     if (attempts.length === 0) return { requeued: [], failed: [] };
     const { storage, maxLost } = this.options;
@@ -247,9 +259,8 @@ export class WorkerWatch extends Service<WorkerWatchOptions> {
       worker,
       attempts: held,
       limit: held.length,
-      counted,
       maxLost: maxLost(),
-      error,
+      ...end,
     });
     this.#taken(worker, back);
     return { requeued: [...back.requeued], failed: [...back.failed] };

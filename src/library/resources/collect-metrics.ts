@@ -10,8 +10,7 @@ import { tokenMetrics } from "../../metrics/token-metrics.ts";
 import type { WebhookMetrics } from "../../metrics/webhook-metrics.ts";
 import { workerMetrics } from "../../metrics/worker-metrics.ts";
 import type { Clock } from "../../model/clock.ts";
-import { workerState } from "../../model/worker.ts";
-import type { Storage, WorkerRecord } from "../../storage/storage.ts";
+import type { Storage, WorkerCount } from "../../storage/storage.ts";
 import { VERSION } from "../../version.ts";
 
 /** A storage that takes longer than this counts as unavailable: Prometheus gives up after ten seconds. */
@@ -69,7 +68,7 @@ async function lookAtQueue(params: CollectMetricsParams): Promise<Metric[]> {
     storage.now(),
     waiting(),
     storage.rollups.lateMs(),
-    storage.workers.list({ tenant }),
+    storage.workers.count({ tenant }),
   ]);
   const onLate = () => {
     throw new Error("the storage does not answer");
@@ -90,21 +89,21 @@ async function lookAtQueue(params: CollectMetricsParams): Promise<Metric[]> {
     scheduleLagMs,
     rollupLagMs,
   });
-  return [...queue, ...metricsOfWorkers(workers, { engine, now })];
+  return [...queue, ...metricsOfWorkers(workers, { engine, tenant })];
 }
 
 function metricsOfWorkers(
-  workers: readonly WorkerRecord[],
-  { engine, now }: { engine: Engine; now: number },
+  counts: readonly WorkerCount[],
+  { engine, tenant }: { engine: Engine; tenant: string },
 ): Metric[] {
-  const byState = Map.groupBy(workers, (worker) => workerState(worker, now));
-  const live = workers.filter(({ lost }) => !lost);
+  const live = counts.filter(({ state }) => state !== "lost");
+  const { dispatcher, watch } = engine.workers;
   return workerMetrics({
-    states: new Map([...byState].map(([state, own]) => [state, own.length])),
+    states: new Map(counts.map(({ state, count }) => [state, count])),
     slots: live.reduce((sum, { slots }) => sum + slots, 0),
-    running: workers.reduce((sum, { held }) => sum + held, 0),
-    waitingClaims: engine.workers.dispatcher.polls.size,
-    lost: engine.workers.watch.lost,
+    running: counts.reduce((sum, { held }) => sum + held, 0),
+    waitingClaims: dispatcher.polls.sizeOf(tenant),
+    lost: watch.lostOf(tenant),
   });
 }
 

@@ -10,7 +10,7 @@ import { agoText } from "../../model/text/ago-text.ts";
 import { MIB } from "../../model/text/bytes.ts";
 import { rfc3339 } from "../../model/text/rfc3339.ts";
 import { NOT_POLLING_MS, workerState } from "../../model/worker.ts";
-import { ALL_AGENTS, type TaskSituation, type WorkerRecord } from "../../storage/storage.ts";
+import type { TaskSituation, WorkerRecord } from "../../storage/storage.ts";
 
 /** What only this process knows, and not the storage. */
 export interface ProcessSituation {
@@ -28,9 +28,9 @@ export interface ProcessSituation {
   readonly now: number;
 }
 
-/** The workers of the tenant, and the labels that the agent of the task requires of them; undefined: none. */
+/** The live workers for the agent of a task, and the labels that it requires of them; undefined: none. */
 export interface WorkersOfTask {
-  readonly all: readonly WorkerRecord[];
+  readonly serving: readonly WorkerRecord[];
   readonly labels: Readonly<Record<string, string>> | undefined;
 }
 
@@ -243,11 +243,8 @@ function workerReason(
   { workers, now }: { readonly workers: WorkersOfTask | null; readonly now: number },
 ): [code: ReasonCode, message: string] | null {
   const labels = Object.entries(workers?.labels ?? {});
-  const able = (workers?.all ?? []).filter(
-    (worker) =>
-      !worker.lost &&
-      (worker.agents.includes(agent) || worker.agents.includes(ALL_AGENTS)) &&
-      labels.every(([name, value]) => worker.labels[name] === value),
+  const able = (workers?.serving ?? []).filter((worker) =>
+    labels.every(([name, value]) => worker.labels[name] === value),
   );
   if (labels.length > 0 && able.length === 0) {
     const required = labels.map(([name, value]) => `${name}=${value}`).join(", ");

@@ -25,17 +25,18 @@ import { isLargeInput } from "../../services/large-input.ts";
 import type { WorkTurns } from "../../services/work-turns.ts";
 import { rejectionError } from "../../storage/admission.ts";
 import { namedDependency } from "../../storage/dependency-error.ts";
-import type {
-  AdmissionLimits,
-  BlockingDependency,
-  CancelledTask,
-  InsertedTask,
-  ListTasksParams,
-  NewBatch,
-  NewTask,
-  Storage,
-  SubmitBounds,
-  TaskSituation,
+import {
+  type AdmissionLimits,
+  ALL_AGENTS,
+  type BlockingDependency,
+  type CancelledTask,
+  type InsertedTask,
+  type ListTasksParams,
+  type NewBatch,
+  type NewTask,
+  type Storage,
+  type SubmitBounds,
+  type TaskSituation,
 } from "../../storage/storage.ts";
 import { boundsLeft } from "../../storage/submit-bounds.ts";
 import { forDelegate, namesOther } from "../agent-scope.ts";
@@ -356,7 +357,10 @@ export function createTasks(options: TasksOptions): LocalTasks {
       const workers =
         situation.workers === null
           ? null
-          : { all: await storage.workers.list({ tenant }), labels: options.requiredLabels(agent) };
+          : {
+              serving: await storage.workers.list({ tenant, agents: [agent, ALL_AGENTS] }),
+              labels: options.requiredLabels(agent),
+            };
       return explainTask(situation, processSituation(lane), workers);
     },
 

@@ -42,6 +42,7 @@ import {
   type WorkerAttempt,
   type WorkerRecord,
 } from "../../storage/storage.ts";
+import { parseWorkerPage, workerCursor } from "./worker-page.ts";
 
 /** Bytes of claimed tasks that are serialized before other requests get their turn: a few milliseconds. */
 const SERIALIZED_PER_TURN = 524_288;
@@ -49,8 +50,8 @@ const SERIALIZED_PER_TURN = 524_288;
 /** When a worker that got nothing should ask again, and by how much that varies: they must not all ask at the same time. */
 const RETRY_IN_MS = { draining: 2_000, nearlyFull: 500, spread: 1_000 } as const;
 
-/** Why an attempt that the worker has named goes back from a repeated claim. */
-const NO_ROOM = `the response to its claim had no room for it: a response has at most ${CLAIM_BYTES_MAX / 1_048_576} MiB`;
+/** When a worker that found no room should register again: after a lease those that were killed no longer count. */
+const FULL_RETRY_SEC = { min: 5, spread: 5 } as const;
 
 /** What a worker learns about claims when it registers. */
 const CLAIM_LIMITS = { maxWaitS: CLAIM_WAIT_S_MAX, finishesPerClaim: ATTEMPTS_PER_REQUEST_MAX } as const;
@@ -99,7 +100,9 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
   async function findAttempt(token: string, caller: WorkerCaller): Promise<Own> {
     const attempt = await engine.workers.attempts.findAny(token);
     if (attempt === null || attempt.tenant !== tenant) throw unknownAttempt();
-    return { attempt, worker: await findOwn(attempt.worker, caller) };
+    const worker = await findOwn(attempt.worker, caller);
+    caller.onWorker?.(worker.id);
+    return { attempt, worker };
   }
 
   function toInfo(worker: WorkerRecord): WorkerInfo {
@@ -265,10 +268,17 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
         attempts: [],
         ...(dispatcher.polls.isNearlyFull(tenant) && { retryInMs: retryInMs("nearlyFull", random) }),
       });
-    const { attempts, taskTexts, left } = await toClaimed(answer.assigned, { claimId, worker });
-    claimSizes.note(id, { delivered: attempts.length, left: left.length });
-    if (left.length > 0) await dispatcher.putBack(id, left, NO_ROOM);
-    return { answer: { attempts }, taskTexts, notDelivered: () => dispatcher.putBack(id, answer.assigned) };
+    const delivery = dispatcher.deliver(id, claimId, answer.assigned);
+    try {
+      const { attempts, taskTexts, left } = await toClaimed(answer.assigned, { claimId, worker });
+      claimSizes.note(id, { delivered: attempts.length, left: left.length });
+      delivery.hasOnly(answer.assigned.slice(0, attempts.length));
+      await dispatcher.putBack(id, left);
+      return { answer: { attempts }, taskTexts, ended: delivery.end };
+    } catch (error) {
+      await delivery.end({ sent: false });
+      throw error;
+    }
   }
 
   const resource: LocalWorkers = {
@@ -297,7 +307,10 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
           registered.full === "tenant"
             ? `the tenant has ${TENANT_WORKERS_MAX} workers, which is its share of ${WORKERS_MAX}`
             : `there are ${WORKERS_MAX} workers, which is the limit of the installation`;
-        throw new RotaError("conflict", `${reached}: delete one first, or use fewer with more slots`);
+        // Workers that were killed without fixed `instanceId`s count until their leases have run out.
+        throw new RotaError("quota_exceeded", `${reached}: delete one first, or use fewer with more slots`, {
+          retryAfterSec: Math.round(FULL_RETRY_SEC.min + random() * FULL_RETRY_SEC.spread),
+        });
       }
       engine.workers.records.changed(registered.id);
       const { id: worker, isNew } = registered;
@@ -319,7 +332,7 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
       try {
         return { ...claimed, answer: { ...claimed.answer, finished: await answers } };
       } catch (error) {
-        await claimed.notDelivered();
+        await claimed.ended({ sent: false });
         throw error;
       }
     },
@@ -400,8 +413,16 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
       return { released: await remove(id) };
     },
 
-    async list() {
-      return { workers: (await storage.workers.list({ tenant })).map(toInfo) };
+    async list(page = {}) {
+      const { limit, ...from } = parseWorkerPage({ ...page });
+      const found = await storage.workers.list({ tenant, ...from, limit: limit + 1 });
+      const workers = found.slice(0, limit);
+      const last = found.length > limit ? workers.at(-1) : undefined;
+      return {
+        workers: workers.map(toInfo),
+        count: workers.length,
+        nextCursor: last === undefined ? null : workerCursor(last),
+      };
     },
 
     get: async (id) => toInfo(await find(id)),
@@ -487,7 +508,7 @@ function toFinish({ retryable = true, usage, ...finish }: ReturnType<typeof pars
 }
 
 function undeliverable(answer: ClaimAnswer): DeliverableClaim {
-  return { answer, taskTexts: [], notDelivered: async () => {} };
+  return { answer, taskTexts: [], ended: async () => {} };
 }
 
 /** This node stops: the worker asks again, when another or the next one is there. */

@@ -14,9 +14,11 @@ import {
 } from "../worker.ts";
 import { checkText, type Fields, invalidField, isObject, quoted } from "./field-checks.ts";
 import { boolean, choice, json, number, object, text, textLike, time } from "./kinds.ts";
+import { pageLimit } from "./page-input.ts";
 import { readFields } from "./read-fields.ts";
 import {
   type FieldTable,
+  type FilterSchema,
   type InputOf,
   type Kind,
   optional,
@@ -145,18 +147,20 @@ function usage(): Kind<Fields> {
           `\`${field}.${name}\` must be a whole number from 0 on, not ${quoted(count)}`,
         );
       }
-      return value;
+      return Object.fromEntries(Object.entries(value).filter(([, count]) => count !== null));
     },
   };
 }
 
 const usageField = optional(usage(), {
   description:
-    "What the attempt cost so far: `inputTokens`, `outputTokens`, `contextTokens`, `contextWindow`. A smaller figure than before changes nothing.",
+    "What the attempt cost so far: `inputTokens`, `outputTokens`, `contextTokens` (of its last model call), `contextWindow`. A smaller figure than before changes nothing.",
 });
 
 const REPORT_FIELDS = {
-  progress: optional(json(), { description: "Any JSON. It becomes an event of the task." }),
+  progress: optional(json(), {
+    description: "Any JSON of up to 16 KiB. It becomes an event of the task; a larger one is left out.",
+  }),
   usage: usageField,
   log: optional(
     list(
@@ -200,7 +204,8 @@ export const HEARTBEAT = {
   description: "All attempts that the worker holds, with what is new about them.",
   fields: {
     attempts: required(list(object({ attemptToken, ...REPORT_FIELDS }), WORKER_SLOTS_MAX), {
-      description: "All attempts that it works on. One that it leaves out twice in a row goes back.",
+      description:
+        "All attempts that it works on, each once. One that it leaves out twice in a row goes back.",
       missing: "must be an array, empty if the worker holds no attempt",
     }),
     freeSlots: optional(number({ min: 0, max: WORKER_SLOTS_MAX }), {
@@ -231,6 +236,16 @@ export const FINISH = {
   },
   examples: [{ attempts: [{ attemptToken: "att_q1Lw2n", outcome: "done", result: "hi" }] }],
 } as const satisfies Schema;
+
+/** Which workers to list. */
+export const WORKER_PAGE = {
+  noun: "page",
+  refusesNull: true,
+  fields: {
+    limit: pageLimit(),
+    cursor: optional(text(), { description: "`nextCursor` of the page before." }),
+  },
+} as const satisfies FilterSchema;
 
 /** A request for tasks. */
 export const CLAIM = {
@@ -268,6 +283,7 @@ export const ATTEMPT_FINISH = {
 } as const satisfies Schema;
 
 export type WorkerInput = InputOf<typeof WORKER.fields>;
+export type WorkerPageInput = InputOf<typeof WORKER_PAGE.fields>;
 export type ClaimInput = InputOf<typeof CLAIM.fields>;
 export type HeartbeatInput = InputOf<typeof HEARTBEAT.fields>;
 export type AttemptHeartbeatInput = InputOf<typeof ATTEMPT_HEARTBEAT.fields>;

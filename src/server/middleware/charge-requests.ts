@@ -18,7 +18,7 @@ const PAGE_ROWS = { usual: 100, max: 1_000 } as const;
 /** What one request has been charged so far. */
 export class Charge {
   readonly #limit: RequestLimits;
-  readonly owner: ChargedTo;
+  #owner: ChargedTo;
   #usage: RequestUsage;
   #paid = 0;
   /** Called when the request is over. */
@@ -27,8 +27,12 @@ export class Charge {
 
   constructor(limit: RequestLimits, owner: ChargedTo, usage: RequestUsage) {
     this.#limit = limit;
-    this.owner = owner;
+    this.#owner = owner;
     this.#usage = usage;
+  }
+
+  get owner(): ChargedTo {
+    return this.#owner;
   }
 
   get isSmall(): boolean {
@@ -55,6 +59,13 @@ export class Charge {
     const cost = costOf(this.#usage);
     if (cost !== this.#paid) this.#limit.settle(this.owner, cost - this.#paid);
     this.#paid = cost;
+  }
+
+  /** Charges another bucket for the request, which gets back what it has paid. */
+  moveTo(key: string): void {
+    this.#limit.settle(this.#owner, -this.#paid);
+    this.#owner = { ...this.#owner, key };
+    this.#limit.settle(this.#owner, this.#paid);
   }
 
   /** Adds entries that were read. They are charged with the response. */

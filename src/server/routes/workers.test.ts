@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { connect } from "node:net";
 import { expect, test } from "vitest";
 import { openTestServer } from "../../../test/support/http.ts";
 import { meddle, openMemory } from "../../../test/support/storages.ts";
@@ -248,6 +249,89 @@ test("of two ends of one attempt in a request the first counts", async () => {
   expect((await ask(`/tasks/${taskId}`)).body).toMatchObject({ state: "done", result: 1 });
 });
 
+test("several reports of one attempt in a heartbeat count as one, and attempts that are over are not read whole", async () => {
+  const operations: string[] = [];
+  const progress: unknown[] = [];
+  const { ask, clock } = await openTestServer({
+    meddler: {
+      before: ({ operation, params }) => {
+        operations.push(operation);
+        if (operation === "workers.exchange") progress.push(...params.progress);
+      },
+    },
+  });
+  const worker = await register(ask);
+  const taskId = await submit(ask);
+  const { attemptToken } = await claimOne(ask, worker);
+  const beat = async (reports: readonly object[]) => {
+    const json = { attempts: reports.map((report) => ({ attemptToken, ...report })) };
+    return (await ask(`/v1/workers/${worker}/heartbeat`, { json })).body.attempts;
+  };
+  const reports = Array.from({ length: 200 }, (_, n) => ({ progress: n, log: [{ text: `line ${n}` }] }));
+  expect(await beat(reports)).toEqual([{ attemptToken, ok: true }]);
+  expect(progress).toMatchObject([{ progress: 199 }]);
+  await clock.advance(1_000);
+  expect((await ask(`/tasks/${taskId}/logs?limit=1000`)).body.lines).toHaveLength(200);
+  await ask(`/tasks/${taskId}/cancel`, { method: "POST" });
+  operations.length = 0;
+  expect(await beat(reports)).toEqual([{ attemptToken, ok: false, cancel: "cancelled" }]);
+  expect(operations).not.toContain("tasks.get");
+  expect(operations.filter((operation) => operation === "workers.ends")).toHaveLength(1);
+});
+
+test("progress that is too large is left out, and the log of the task says so", async () => {
+  const { ask, clock } = await openTestServer();
+  const worker = await register(ask);
+  const taskId = await submit(ask);
+  const { attemptToken } = await claimOne(ask, worker);
+  const json = { attempts: [{ attemptToken, progress: "x".repeat(20_000) }] };
+  const { body } = await ask(`/v1/workers/${worker}/heartbeat`, { json });
+  expect(body.attempts).toEqual([{ attemptToken, ok: true }]);
+  await clock.advance(1_000);
+  expect((await ask(`/tasks/${taskId}/logs`)).body.lines).toMatchObject([
+    { level: "warn", text: expect.stringMatching(/^progress is too large: 20002 bytes/) },
+  ]);
+});
+
+test("a null in usage counts as left out, and the context of a session is not derived from totals", async () => {
+  const usages: unknown[] = [];
+  const { ask } = await openTestServer({
+    meddler: {
+      before: ({ operation, params }) => {
+        if (operation === "workers.name") usages.push(params.attempts[0].usage);
+        if (operation === "workers.exchange")
+          usages.push(...params.finishes.map((end: { usage: unknown }) => end.usage));
+      },
+    },
+  });
+  const worker = await register(ask);
+  const taskId = await submit(ask);
+  const { attemptToken } = await claimOne(ask, worker);
+  usages.length = 0;
+  const attempts = [{ attemptToken, usage: { inputTokens: 10, outputTokens: null, contextTokens: null } }];
+  await ask(`/v1/workers/${worker}/heartbeat`, { json: { attempts } });
+  const usage = { inputTokens: 20, outputTokens: 5, contextTokens: 7 };
+  await ask(`/v1/workers/${worker}/finish`, {
+    json: { attempts: [{ attemptToken, outcome: "done", usage }] },
+  });
+  expect(usages).toEqual([{ inputTokens: 10, outputTokens: 0 }, usage]);
+  expect((await ask(`/tasks/${taskId}`)).body.usage).toEqual({ inputTokens: 20, outputTokens: 5 });
+});
+
+test("a release that is one too many for the task is repeated like any other", async () => {
+  const { ask } = await openTestServer({ options: { scheduler: { maxLost: 1 } } });
+  const worker = await register(ask);
+  const taskId = await submit(ask);
+  const { attemptToken } = await claimOne(ask, worker);
+  const release = async () => {
+    const json = { attempts: [{ attemptToken, outcome: "released" }] };
+    return (await ask(`/v1/workers/${worker}/finish`, { json })).body.attempts;
+  };
+  expect(await release()).toEqual([{ attemptToken, recorded: true }]);
+  expect((await ask(`/tasks/${taskId}`)).body).toMatchObject({ state: "failed", error: "lost 1 time" });
+  expect(await release()).toEqual([{ attemptToken, recorded: true, repeated: true }]);
+});
+
 test("released tasks and those of a deleted worker go back to the queue", async () => {
   const { ask } = await openTestServer();
   const worker = await register(ask);
@@ -318,6 +402,72 @@ test("workers are listed, and drain on request", async () => {
   const beat = await ask(`/v1/workers/${worker}/heartbeat`, { json: { attempts: [] } });
   expect(beat.body.drain).toBe(true);
   expect((await ask("/v1/workers/wrk_none")).body.code).toBe("unknown_worker");
+});
+
+test("workers are listed page by page", async () => {
+  const { ask } = await openTestServer();
+  const names = ["é/ 1", "b", "a", "b"];
+  for (const name of names) await register(ask, { name });
+  const read = async (query: string) => (await ask(`/v1/workers${query}`)).body;
+  const first = await read("?limit=2");
+  expect(first).toMatchObject({ workers: [{ name: "a" }, { name: "b" }], count: 2 });
+  const second = await read(`?limit=1&cursor=${first.nextCursor}`);
+  expect(second).toMatchObject({ workers: [{ name: "b" }], count: 1 });
+  expect(second.workers[0].id).not.toBe(first.workers[1].id);
+  const last = await read(`?cursor=${second.nextCursor}`);
+  expect(last).toMatchObject({ workers: [{ name: "é/ 1" }], count: 1, nextCursor: null });
+  for (const [query, field] of [
+    ["?limit=0", "limit"],
+    ["?limit=1001", "limit"],
+    ["?cursor=x", "cursor"],
+    [`?cursor=${Buffer.from('["a\\u0000","b"]').toString("base64url")}`, "cursor"],
+    ["?agent=py", "agent"],
+  ])
+    expect(await read(query ?? ""), query).toMatchObject({
+      code: "invalid_field",
+      error: expect.stringContaining(field ?? ""),
+    });
+});
+
+test("a worker that finds no room is asked to register again later", async () => {
+  const clock = new ManualClock();
+  const storage = await openMemory(clock);
+  const register: typeof storage.workers.register = async () => ({ full: "installation" });
+  const { ask } = await openTestServer({
+    clock,
+    storage: { ...storage, workers: { ...storage.workers, register } },
+  });
+  const { status, headers, body } = await ask("/v1/workers", {
+    json: { name: "w", agents: ["py"], slots: 1 },
+  });
+  expect([status, body.code]).toEqual([429, "quota_exceeded"]);
+  const afterSec = Number(headers.get("retry-after"));
+  expect(afterSec).toBeGreaterThanOrEqual(5);
+  expect(afterSec).toBeLessThanOrEqual(10);
+});
+
+test("a tenant sees the waiting claims and the lost workers of its own alone", async () => {
+  const { ask, rota, url, clock } = await openTestServer();
+  const doomed = await register(ask, { leaseMs: 3_000 });
+  await claim(ask, doomed, { waitS: 0 });
+  for (let second = 0; second < 10; second += 1) await clock.advance(1_000);
+  const worker = await register(ask);
+  const waiting = claim(ask, worker, { waitS: 25 });
+  await claimsWait(ask, 1);
+  const { id: tenantId } = await rota.tenants.create({ name: "other" });
+  const theirs = await rota.keys.create({ role: "viewer", tenantId, name: "theirs" });
+  const ours = await rota.keys.create({ role: "viewer", name: "ours" });
+  const figures = async (key: string) => {
+    const response = await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${key}` } });
+    const text = await response.text();
+    return [/^rota_worker_claims_waiting (\d+)$/m, /^rota_workers_lost_total (\d+)$/m].map(
+      (line) => line.exec(text)?.[1],
+    );
+  };
+  expect(await figures(ours.key)).toEqual(["1", "1"]);
+  expect(await figures(theirs.key)).toEqual(["0", "0"]);
+  await rota.drain({ graceMs: 0 });
+  await waiting.catch(() => undefined);
 });
 
 test("wrong input is refused with what to write instead", async () => {
@@ -493,6 +643,45 @@ test("a task whose response cannot be sent goes back at once, uncounted", async 
   const taskId = await submit(ask);
   expect((await ask(`/tasks/${taskId}`)).body).toMatchObject({ state: "queued", retryCount: 0 });
   expect((await claim(ask, worker)).attempts).toMatchObject([{ task: { taskId } }]);
+});
+
+test("a connection that closes late takes nothing back that the worker has got by repeating its claim", async () => {
+  const { ask, url } = await openTestServer();
+  const worker = await register(ask, { slots: 8 });
+  // More than the buffers of a connection hold: the response cannot be sent to a worker that does not read.
+  const taskIds: string[] = [];
+  for (let n = 0; n < 8; n += 1) taskIds.push(await submit(ask, { payload: "x".repeat(900_000) }));
+  const states = async () => (await ask("/tasks/stats")).body.counts;
+  const stuck = async (claimId: string) => {
+    const socket = connect(Number(new URL(url).port), "127.0.0.1");
+    socket.pause();
+    const body = JSON.stringify({ claimId, max: 8, waitS: 20 });
+    const head = `POST /v1/workers/${worker}/claim HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json`;
+    socket.write(`${head}\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
+    await expect.poll(states).toMatchObject({ assigned: 8 });
+    return async () => {
+      const closed = new Promise((resolve) => socket.once("close", resolve));
+      socket.destroy();
+      await closed;
+    };
+  };
+  const claimId = randomUUID();
+  const closeFirst = await stuck(claimId);
+  const { attempts } = await claim(ask, worker, { claimId, max: 8, waitS: 0 });
+  expect(attempts.map(({ task }) => task.taskId).toSorted()).toEqual(taskIds.toSorted());
+  await closeFirst();
+  // The server notices the end of the connection before it takes these requests.
+  for (let time = 0; time < 5; time += 1) expect(await states()).toMatchObject({ assigned: 8 });
+  const named = attempts.map(({ attemptToken }) => ({ attemptToken }));
+  const beat = await ask(`/v1/workers/${worker}/heartbeat`, { json: { attempts: named } });
+  expect(beat.body.attempts.every(({ ok }: { ok: boolean }) => ok)).toBe(true);
+  await ask(`/v1/workers/${worker}/finish`, {
+    json: { attempts: named.map((attempt) => ({ ...attempt, outcome: "released" })) },
+  });
+  // Without another response the tasks go back.
+  const closeSecond = await stuck(randomUUID());
+  await closeSecond();
+  await expect.poll(states).toMatchObject({ queued: 8 });
 });
 
 test("results of dependencies come with the task", async () => {

@@ -23,8 +23,11 @@ import type {
   HeartbeatInput,
   WorkerCaller,
   WorkerInput,
+  WorkerPageInput,
 } from "../../interface/workers.ts";
 import { RotaError } from "../../model/errors.ts";
+import { isObject } from "../../model/input/field-checks.ts";
+import { WORKER_SLOTS_MAX } from "../../model/worker.ts";
 import { STREAM_HEADERS } from "../event-stream.ts";
 import { auditWorker } from "../middleware/audit.ts";
 import type { RouteParts } from "../route-parts.ts";
@@ -43,25 +46,37 @@ export const workerRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { ins
     return registered;
   });
 
-  app.get("/workers", requiredRole("read", listWorkers), async ({ rota }) => rota.workers.list());
+  app.get("/workers", requiredRole("read", listWorkers), async ({ rota, query }) =>
+    rota.workers.list(withNumbers(query, "limit") as WorkerPageInput),
+  );
 
   app.get("/workers/:id", requiredRole("read", getWorker), async ({ rota, params }) =>
     rota.workers.get(params.id),
   );
 
-  app.post("/workers/:id/claim", requiredRole("work", claimTasks), async (request, reply) => {
-    const claim = await claimWhileAllowed(request, reply, installation.keys);
-    if (claim.answer.attempts.length > 0) putBackUnlessSent(reply, claim.notDelivered);
-    reply.type("application/json; charset=utf-8").serializer(String);
-    return claimText(claim) as never;
-  });
-
-  app.post("/workers/:id/heartbeat", requiredRole("work", heartbeatWorker), async (request) =>
-    request.rota.workers.heartbeat(request.params.id, request.body as HeartbeatInput, callerOf(request)),
+  app.post(
+    "/workers/:id/claim",
+    requiredRole("work", claimTasks, listedIn("finishes")),
+    async (request, reply) => {
+      const claim = await claimWhileAllowed(request, reply, installation.keys);
+      if (claim.answer.attempts.length > 0) endWhenClosed(reply, claim);
+      reply.type("application/json; charset=utf-8").serializer(String);
+      return claimText(claim) as never;
+    },
   );
 
-  app.post("/workers/:id/finish", requiredRole("work", finishAttempts), async (request) =>
-    request.rota.workers.finish(request.params.id, request.body as FinishInput, callerOf(request)),
+  app.post(
+    "/workers/:id/heartbeat",
+    requiredRole("work", heartbeatWorker, listedIn("attempts")),
+    async (request) =>
+      request.rota.workers.heartbeat(request.params.id, request.body as HeartbeatInput, callerOf(request)),
+  );
+
+  app.post(
+    "/workers/:id/finish",
+    requiredRole("work", finishAttempts, listedIn("attempts")),
+    async (request) =>
+      request.rota.workers.finish(request.params.id, request.body as FinishInput, callerOf(request)),
   );
 
   app.get("/workers/:id/signals", requiredRole("work", streamSignals), async (request, reply) => {
@@ -92,7 +107,7 @@ export const workerRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { ins
     request.rota.workers.heartbeatAttempt(
       request.params.token,
       request.body as AttemptHeartbeatInput,
-      callerOf(request),
+      callerOfAttempt(request),
     ),
   );
 
@@ -100,22 +115,40 @@ export const workerRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { ins
     request.rota.workers.finishAttempt(
       request.params.token,
       request.body as AttemptFinishInput,
-      callerOf(request),
+      callerOfAttempt(request),
     ),
   );
 
   app.get("/attempts/:token/dependencies/:taskId", requiredRole("work", readDependency), async (request) =>
-    request.rota.workers.dependency(request.params.token, request.params.taskId, callerOf(request)),
+    request.rota.workers.dependency(request.params.token, request.params.taskId, callerOfAttempt(request)),
   );
 
   app.get("/attempts/:token/session", requiredRole("work", readAttemptSession), async (request) => {
     const { turns } = withNumbers(request.query, "turns") as { turns?: number };
-    return request.rota.workers.session(request.params.token, { turns }, callerOf(request));
+    return request.rota.workers.session(request.params.token, { turns }, callerOfAttempt(request));
   });
 };
 
 function callerOf({ callerContext: { caller } }: FastifyRequest): WorkerCaller {
   return { keyId: caller.keyId, agents: caller.workerAgents ?? null };
+}
+
+/** The same for a call that names an attempt, which is charged to its worker. */
+function callerOfAttempt(request: FastifyRequest): WorkerCaller {
+  return {
+    ...callerOf(request),
+    onWorker: (id) => {
+      request.attemptWorker = id;
+    },
+  };
+}
+
+/** The attempts that a body lists are rows to read and write. It is not checked yet. */
+function listedIn(field: "attempts" | "finishes"): (body: unknown) => { rows: number } {
+  return (body) => {
+    const listed = isObject(body) ? body[field] : undefined;
+    return { rows: Array.isArray(listed) ? Math.min(listed.length, WORKER_SLOTS_MAX) : 0 };
+  };
 }
 
 type DeliverableClaim = Awaited<ReturnType<FastifyRequest["rota"]["workers"]["claim"]>>;
@@ -139,7 +172,7 @@ async function claimWhileAllowed(
     const caller = { ...callerOf(request), gone: gone.signal };
     const claim = await request.rota.workers.claim(id, request.body as ClaimInput, caller);
     if (!watch?.gone.aborted) return claim;
-    await claim.notDelivered();
+    await claim.ended({ sent: false });
     throw new RotaError("unauthorized", "this API key was deleted or has expired");
   } finally {
     watch?.stop();
@@ -155,8 +188,6 @@ function claimText({ answer: { attempts, ...answer }, taskTexts }: DeliverableCl
 }
 
 /** A response that was not handed to the operating system when the connection closes did not reach the worker. */
-function putBackUnlessSent(reply: FastifyReply, notDelivered: () => Promise<void>): void {
-  whenClosed(reply.raw, () => {
-    if (!reply.raw.writableFinished) void notDelivered();
-  });
+function endWhenClosed(reply: FastifyReply, claim: DeliverableClaim): void {
+  whenClosed(reply.raw, () => void claim.ended({ sent: reply.raw.writableFinished }));
 }

@@ -502,8 +502,12 @@ export function endAttempt(
     throw new Error("Only a running task has an attempt to end.");
   task.held = null;
   recheckLanesOf(state, task);
-  if (task.state === "assigned" && !isWorker(attempt.node)) task.attempts.pop();
-  else Object.assign(attempt, { endedAt: state.clock.now(), outcome, error });
+  if (task.state === "assigned" && !isWorker(attempt.node)) {
+    task.attempts.pop();
+    return;
+  }
+  Object.assign(attempt, { endedAt: state.clock.now(), outcome, error });
+  task.startedAt ??= attempt.startedAt;
 }
 
 /** What a database returns of a value: a copy, without what JSON cannot express. */

@@ -941,8 +941,11 @@ describe("what a call touches that was planned while there was little", () => {
         `name_attempts(null, $1, '{h1,h2}', '[{"hash":"h1","inputTokens":1}]', true)`,
         [worker],
       ],
-      "take attempts back": ["take_back(null, $1, null, 10, true, 5, 'e')", [worker]],
-      "take attempts back that were not lost": ["take_back(null, $1, null, 10, true, null, 'e')", [worker]],
+      "take attempts back": ["take_back(null, $1, null, 10, true, 5, 'e', true)", [worker]],
+      "take attempts back that were not lost": [
+        "take_back(null, $1, null, 10, true, null, 'e', false)",
+        [worker],
+      ],
     };
     return { first, admin, calls };
   }

@@ -705,12 +705,26 @@ class Worker:
             return dependency
         task_id = dependency["taskId"]
         path = f"/v1/attempts/{segment(context.token)}/dependencies/{segment(task_id)}"
-        return {"taskId": task_id, "result": self._connection.ask("GET", path)["result"]}
+        return {"taskId": task_id, "result": self._read(context, path)["result"]}
 
     def _session_of(self, context: Context, turns: int) -> Optional[Json]:
         path = f"/v1/attempts/{segment(context.token)}/session"
-        session: Optional[Json] = self._connection.ask("GET", path, query={"turns": turns})["session"]
+        session: Optional[Json] = self._read(context, path, query={"turns": turns})["session"]
         return session
+
+    def _read(self, context: Context, path: str, **options: Any) -> Json:
+        """Reads something for a handler, repeatedly while the server is away or asks to wait."""
+        failures = 0
+        while True:
+            try:
+                answer: Json = self._connection.ask("GET", path, **options)
+                return answer
+            except (RotaError, ConnectionFailed) as error:
+                if not _is_passing(error):
+                    raise
+                failures += 1
+                _log.warning("a read for a handler failed, repeating it: %s", error)
+                context.sleep(_backoff(failures, error))
 
     def _expire(self, context: Context, error: str, retryable: bool) -> None:
         with self._changed:

@@ -125,6 +125,51 @@ export function describeWorkers(openWorld: OpenWorld): void {
       expect(await workers.get({ tenant: TENANT, id })).toMatchObject({ slots: 3 });
     });
 
+    test("workers are listed page by page, those for an agent alone, and counted by state", async () => {
+      const world = await openForWorkers(openWorld);
+      const { workers } = world.storage;
+      const b2 = await registerWorker(world, { id: "wrk_b2", name: "b", agents: ["other"], slots: 1 });
+      const b1 = await registerWorker(world, { id: "wrk_b1", name: "b", agents: ["*"], slots: 2 });
+      const a = await registerWorker(world, { id: "wrk_a", name: "a", slots: 4 });
+      const upper = await registerWorker(world, { id: "wrk_u", name: "B", slots: 8 });
+      await registerWorker(world, { tenant: "other" });
+      const ids = async (params: Partial<Parameters<typeof workers.list>[0]> = {}) =>
+        (await workers.list({ tenant: TENANT, ...params })).map(({ id }) => id);
+      expect(await ids()).toEqual([upper, a, b1, b2]);
+      expect(await ids({ limit: 2 })).toEqual([upper, a]);
+      expect(await ids({ limit: 2, after: { name: "a", id: a } })).toEqual([b1, b2]);
+      expect(await ids({ after: { name: "b", id: b1 } })).toEqual([b2]);
+      expect(await ids({ agents: [AGENT, "*"] })).toEqual([upper, a, b1]);
+      expect(await ids({ agents: [AGENT, "*"], after: { name: "a", id: a }, limit: 5 })).toEqual([b1]);
+      await world.submit({ id: "t" });
+      await exchange(world, newPoll(a));
+      await loseWorker(world, upper);
+      await workers.drain({ tenant: TENANT, id: b2 });
+      expect(await ids({ agents: [AGENT, "*"] })).toEqual([a, b1]);
+      const counts = () => workers.count({ tenant: TENANT });
+      const constant = [
+        { state: "draining", count: 1, slots: 1, held: 0 },
+        { state: "lost", count: 1, slots: 8, held: 0 },
+      ];
+      expect(await counts()).toEqual([
+        { state: "busy", count: 1, slots: 4, held: 1 },
+        constant[0],
+        { state: "idle", count: 1, slots: 2, held: 0 },
+        constant[1],
+      ]);
+      world.clock.step(NOT_POLLING_MS);
+      expect(await counts()).toHaveLength(4);
+      world.clock.step(1);
+      await workers.renew({ signs: [{ worker: b1, polls: true }] });
+      expect(await counts()).toEqual([
+        constant[0],
+        { state: "idle", count: 1, slots: 2, held: 0 },
+        constant[1],
+        { state: "not_polling", count: 1, slots: 4, held: 1 },
+      ]);
+      expect(await workers.count({ tenant: "none" })).toEqual([]);
+    });
+
     test("there are at most so many live workers, and a tenant has half of them once there is a second, also when it comes back", async () => {
       const world = await openForWorkers(openWorld);
       const { workers, tenants, notifications } = world.storage;
@@ -669,7 +714,7 @@ export function describeWorkers(openWorld: OpenWorld): void {
       expect(await world.storage.counters.recountAll()).toEqual([]);
     });
 
-    test("attempts that a worker did not get are no loss and leave no trace, unless it has named them", async () => {
+    test("attempts that a worker did not get are no loss and leave no trace, and those that it has named stay", async () => {
       const world = await openForWorkers(openWorld);
       const worker = await registerWorker(world);
       await world.submit({ id: "a", maxRetriesIfLost: 0 });
@@ -707,17 +752,49 @@ export function describeWorkers(openWorld: OpenWorld): void {
       });
       await world.storage.workers.takeBack({ worker, limit: 10, counted: false, error: "not delivered" });
       expect(await world.task("a")).toMatchObject({
-        state: "queued",
-        retryCount: 0,
-        attempts: [{ number: 1, outcome: "interrupted", error: "not delivered" }],
+        state: "running",
+        attempts: [{ number: 1, endedAt: null }],
       });
       expect(await world.task("b")).toMatchObject({ state: "queued", attempts: [] });
       const types = (await world.events())
         .slice(before.length)
         .map(({ type, taskId }) => `${type} ${taskId}`);
-      expect(types).toEqual(["task.created b", "task.started a", "task.retrying a"]);
-      expect(fenced).toEqual([a.token]);
+      expect(types).toEqual(["task.created b", "task.started a"]);
+      expect(fenced).toEqual([]);
       expect(await world.storage.counters.recountAll()).toEqual([]);
+    });
+
+    test("how attempts ended is read without their tasks", async () => {
+      const world = await openForWorkers(openWorld);
+      const { workers } = world.storage;
+      const worker = await registerWorker(world);
+      await world.submit({ id: "a" });
+      const poll = newPoll(worker);
+      const { token, task } = only((await exchange(world, poll)).claimed[0] ?? []);
+      const { seq } = task;
+      const first = { seq, number: 1 };
+      expect(await workers.ends({ attempts: [] })).toEqual([]);
+      expect(await workers.ends({ attempts: [first] })).toEqual([null]);
+      const end = { attempts: [{ seq, token }], limit: 1, counted: false, maxLost: 5, recorded: true };
+      await workers.takeBack({ worker, ...end, error: "released" });
+      const released = { outcome: "lost", error: "released" };
+      expect(await workers.ends({ attempts: [first] })).toEqual([released]);
+      const [kept] = await workers.attempts({ tokens: [token] });
+      expect(kept).toMatchObject({ held: false, recorded: true });
+      const again = only((await exchange(world, newPoll(worker))).claimed[0] ?? []);
+      const settlement = { to: "failed", error: "broken" } as const;
+      await workers.exchange({
+        finishes: [{ worker, seq, token: again.token, settlement, recorded: true }],
+        progress: [],
+        polls: [],
+      });
+      const attempts = [{ seq, number: 2 }, first, { seq: seq + 1, number: 1 }, { seq, number: 3 }];
+      expect(await workers.ends({ attempts })).toEqual([
+        { outcome: "failed", error: "broken" },
+        released,
+        null,
+        null,
+      ]);
     });
 
     test("attempts past their timeout, deadline or unnamed for a lease are overdue", async () => {

@@ -98,7 +98,9 @@ import { exchangeForWorkers } from "../workers/exchange.ts";
 import { preemptForWorkers } from "../workers/preempt-for-workers.ts";
 import { takeBack } from "../workers/take-back.ts";
 import {
+  countWorkers,
   drainWorker,
+  endsOfAttempts,
   findWorkerAttempts,
   getWorker,
   listWorkers,
@@ -188,6 +190,7 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
       register: on(registerWorker),
       get: on(getWorker),
       list: on(listWorkers),
+      count: on(countWorkers),
       renew: on(renewWorkers),
       drain: on(drainWorker),
       watch: on<void, ReturnType<typeof watchWorkers>>(watchWorkers),
@@ -195,6 +198,7 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
       remove: on(removeWorker),
       exchange: on(exchangeForWorkers),
       attempts: on(findWorkerAttempts),
+      ends: on(endsOfAttempts),
       name: on(nameAttempts),
       takeBack: on(takeBack),
       overdue: on(overdueAttempts),

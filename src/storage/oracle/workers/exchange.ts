@@ -1,4 +1,5 @@
 import { isCritical } from "../../../model/priority.ts";
+import { jsonWeight } from "../../../model/text/json-weight.ts";
 import { isAloneKind } from "../../alone-queue.ts";
 import {
   type AssignedTask,
@@ -115,7 +116,7 @@ class Claims {
 
   #assign({ poll, worker, assigned }: OpenPoll, chosen: Parameters<typeof startChosen>[2]): void {
     const state = this.#state;
-    const { token, task } = startChosen(state, worker.id, chosen, "assigned");
+    const { token, task, bytes } = startChosen(state, worker.id, chosen, "assigned");
     const secret = poll.tokens[assigned.length];
     if (secret === undefined) throw new Error("There is a token for each task.");
     const now = state.clock.now();
@@ -139,7 +140,7 @@ class Claims {
       usage: null,
       endedAt: null,
     });
-    assigned.push({ token, nonce: secret.nonce, task, assignedAt: now });
+    assigned.push({ token, nonce: secret.nonce, task, bytes, assignedAt: now });
   }
 
   /** Of the lanes with something to start: one with a critical task, else the one whose agent queue was served longest ago. */
@@ -183,7 +184,8 @@ function liveOf(state: OracleState, { worker, claim }: WorkerPoll): AssignedTask
     .map(({ token, nonce, seq, assignedAt }) => {
       const task = state.tasks.find((each) => each.seq === seq);
       if (task === undefined) throw new Error("A held attempt has a task.");
-      return { token, nonce, task: toRecord(task), assignedAt };
+      const bytes = jsonWeight(JSON.stringify(task.spec));
+      return { token, nonce, task: toRecord(task), bytes, assignedAt };
     });
 }
 

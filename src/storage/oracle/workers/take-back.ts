@@ -9,20 +9,21 @@ import { settleMoves } from "../tasks/settle-moves.ts";
 import { heldBy } from "./workers.ts";
 
 export function takeBack(state: OracleState, params: TakeBackParams): TakenBack {
-  const { worker, attempts, limit, maxLost } = params;
+  const { worker, attempts, limit, maxLost, recorded = false } = params;
   const taken = heldBy(state, worker)
     .filter(({ held }) => attempts === undefined || attempts.some(({ token }) => token === held?.token))
+    .filter((task) => maxLost !== undefined || task.state === "assigned")
     .slice(0, limit)
-    .map((task) => {
-      const token = task.held?.token ?? 0;
-      const isUndelivered = maxLost === undefined && task.state === "assigned";
-      return { task, token, isUndelivered, again: takeTaskBack(state, task, params) };
-    });
+    .map((task) => ({ task, token: task.held?.token ?? 0, again: takeTaskBack(state, task, params) }));
   settleMoves(state);
   preempt(state);
   if (taken.length > 0) signal(state, { kind: "events" }, { kind: "work" }, { kind: "due" });
-  const tokens = taken.flatMap(({ token, isUndelivered }) => (isUndelivered ? [] : token));
-  if (tokens.length > 0) signal(state, { kind: "fenced", tokens, reason: "cancelled" });
+  const tokens = taken.map(({ token }) => token);
+  if (tokens.length > 0 && maxLost !== undefined)
+    signal(state, { kind: "fenced", tokens, reason: "cancelled" });
+  for (const attempt of state.workerAttempts)
+    if (recorded && tokens.includes(attempt.token))
+      Object.assign(attempt, { endedAt: state.clock.now(), recorded });
   const labels = (again: boolean) =>
     taken
       .filter((one) => one.again === again)
@@ -37,7 +38,7 @@ function takeTaskBack(
   { counted, maxLost, error: reason }: TakeBackParams,
 ): boolean {
   const attempt = task.attempts.length;
-  const isUndelivered = maxLost === undefined && task.state === "assigned";
+  const { startedAt } = task;
   const isRetry = counted && task.state === "running";
   if (maxLost !== undefined) task.losses += 1;
   const isLost = maxLost !== undefined && task.losses >= maxLost;
@@ -50,8 +51,9 @@ function takeTaskBack(
     return false;
   }
   askForKey(state, task);
-  if (isUndelivered) {
+  if (maxLost === undefined) {
     task.attempts.pop();
+    task.startedAt = startedAt;
     return true;
   }
   if (isRetry) task.retryCount += 1;

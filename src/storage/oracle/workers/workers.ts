@@ -1,11 +1,12 @@
 import { agentKey, agentOfKey } from "../../../model/agent.ts";
-import { workersFull } from "../../../model/worker.ts";
+import { type AttemptEnd, workerState, workersFull } from "../../../model/worker.ts";
 import {
   AGENTS_SEEN_MAX,
   ALL_AGENTS,
   type AttemptNames,
   CLAIM_KEPT_MS,
   type Held,
+  type ListWorkersParams,
   LOST_WORKERS_MAX,
   type NewWorker,
   type OverdueAttempt,
@@ -13,6 +14,7 @@ import {
   WORKER_BACK,
   WORKER_KEPT_MS,
   type WorkerAttempt,
+  type WorkerCount,
   type WorkerRecord,
   type WorkerSign,
   type WorkerStorage,
@@ -79,11 +81,34 @@ export function getWorker(
   return worker === undefined || worker.tenant !== tenant ? null : toWorkerRecord(state, worker);
 }
 
-export function listWorkers(state: OracleState, { tenant }: { tenant: string }): WorkerRecord[] {
+export function listWorkers(
+  state: OracleState,
+  { tenant, limit, after, agents }: ListWorkersParams,
+): WorkerRecord[] {
+  const byName = (a: Pick<WorkerRecord, "name" | "id">, b: Pick<WorkerRecord, "name" | "id">) =>
+    compare(a.name, b.name) || compare(a.id, b.id);
   return [...state.workers.values()]
-    .filter((worker) => worker.tenant === tenant)
-    .sort((a, b) => compare(a.name, b.name) || compare(a.id, b.id))
+    .filter((worker) => worker.tenant === tenant && (after === undefined || byName(worker, after) > 0))
+    .filter(
+      (worker) =>
+        agents === undefined || (!worker.lost && agents.some((agent) => worker.agents.includes(agent))),
+    )
+    .sort(byName)
+    .slice(0, limit)
     .map((worker) => toWorkerRecord(state, worker));
+}
+
+export function countWorkers(state: OracleState, { tenant }: { tenant: string }): WorkerCount[] {
+  const own = listWorkers(state, { tenant });
+  const byState = Map.groupBy(own, (worker) => workerState(worker, state.clock.now()));
+  return [...byState]
+    .map(([of, workers]) => ({
+      state: of,
+      count: workers.length,
+      slots: workers.reduce((sum, { slots }) => sum + slots, 0),
+      held: workers.reduce((sum, { held }) => sum + held, 0),
+    }))
+    .sort((a, b) => compare(a.state, b.state));
 }
 
 export function renewWorkers(
@@ -169,6 +194,18 @@ export function findWorkerAttempts(state: OracleState, params: AttemptNames): Wo
     const { hash, worker, tenant, taskId, seq, token, number, usage, recorded } = attempt;
     const held = isHeld(state, attempt);
     return { hash, worker, tenant, taskId, seq, token, number, usage, recorded, held };
+  });
+}
+
+export function endsOfAttempts(
+  state: OracleState,
+  { attempts }: Parameters<WorkerStorage["ends"]>[0],
+): (AttemptEnd | null)[] {
+  return attempts.map(({ seq, number }) => {
+    const task = state.tasks.find((each) => each.seq === seq);
+    const attempt = task?.attempts.find((each) => each.number === number);
+    if (attempt === undefined || attempt.endedAt === null) return null;
+    return { outcome: attempt.outcome, error: attempt.error };
   });
 }
 

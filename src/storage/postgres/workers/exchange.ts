@@ -1,4 +1,5 @@
 import { CONSECUTIVE_CRITICAL_MAX, PRIORITY_CRITICAL } from "../../../model/priority.ts";
+import { jsonWeight } from "../../../model/text/json-weight.ts";
 import {
   ALL_AGENTS,
   type AssignedTask,
@@ -108,7 +109,8 @@ async function toClaimed(
     const row = assigned[index];
     if (row === undefined) continue;
     const { number, nonce, poll, held_since } = row;
-    claimed[poll]?.push({ token: Number(number), nonce, task, assignedAt: Number(held_since) });
+    const bytes = jsonWeight(row.spec);
+    claimed[poll]?.push({ token: Number(number), nonce, task, bytes, assignedAt: Number(held_since) });
   }
   const repeated = rows.filter(({ what }) => what === "repeated");
   const records = await readTasks(
@@ -116,21 +118,24 @@ async function toClaimed(
     repeated.map(({ seq }) => seq),
   );
   for (const { seq, number, nonce, poll, created_at } of repeated) {
-    const task = records.get(Number(seq));
-    if (task !== undefined)
-      claimed[poll]?.push({ token: Number(number), nonce, task, assignedAt: Number(created_at) });
+    const found = records.get(Number(seq));
+    if (found !== undefined)
+      claimed[poll]?.push({ token: Number(number), nonce, ...found, assignedAt: Number(created_at) });
   }
   return claimed;
 }
 
 async function readTasks(db: PostgresDatabase, seqs: readonly string[]) {
-  if (seqs.length === 0) return new Map<number, AssignedTask["task"]>();
+  if (seqs.length === 0) return new Map<number, Pick<AssignedTask, "task" | "bytes">>();
   const rows = await db.read<TaskRow>({
     name: "tasks_of_claim",
     text: `select ${TASK_COLUMNS} from ${TASK_TABLES} where t.seq = any ($1)`,
     values: [seqs],
   });
-  return new Map((await toTaskRecords(db, rows)).map((task) => [task.seq, task]));
+  const tasks = await toTaskRecords(db, rows);
+  return new Map(
+    tasks.map((task, index) => [task.seq, { task, bytes: jsonWeight(rows[index]?.spec ?? "") }]),
+  );
 }
 
 /** Whether limits let a task of agent queue `n` in lane `l` start, for a tenant `t`. */

@@ -215,16 +215,19 @@ begin
   end if;
 end $$;
 
--- p_tokens: null, all attempts of the worker. p_max_lost: a task that was lost this often fails; null: the worker did not get them,
--- and what it did not name leaves no trace.
+-- p_tokens: null, all attempts of the worker. p_max_lost: a task that was lost this often fails; null: the worker did not get them.
+-- Then those that it has named stay, and the others leave no trace. p_recorded: the worker itself reported this end.
 create function take_back(
-  p_now bigint, p_worker text, p_tokens bigint[], p_limit integer, p_counted boolean, p_max_lost integer, p_error text)
-returns table (state text, id text, tenant text, agent text, lane text, token bigint, known boolean) language plpgsql as $$
+  p_now bigint, p_worker text, p_tokens bigint[], p_limit integer, p_counted boolean, p_max_lost integer, p_error text,
+  p_recorded boolean)
+returns table (state text, id text, tenant text, agent text, lane text, token bigint) language plpgsql as $$
 #variable_conflict use_column
 declare
   v_now bigint := take_write_lock(p_now);
   v_seqs bigint[] := array(
-    select task_seq from lease where node = p_worker and (p_tokens is null or token = any (p_tokens)) order by task_seq limit p_limit);
+    select task_seq from lease
+     where node = p_worker and (p_tokens is null or token = any (p_tokens)) and (p_max_lost is not null or state = 'assigned')
+     order by task_seq limit p_limit);
   v_alone bigint[];
   v_ended ended_attempt[];
 begin
@@ -248,21 +251,26 @@ begin
      cross join lateral (select losses, retry_count, max_retries_if_lost from task where seq = u.seq offset 0) t
      where l.task_seq = u.seq
     returning l.*, t.losses >= p_max_lost is true as lost, t.losses, p_counted and l.state = 'running' as is_retry,
-              p_max_lost is not null or l.state = 'running' as known,
               t.losses >= p_max_lost is not true
                 and (t.retry_count < t.max_retries_if_lost or not (p_counted and l.state = 'running')) as rescuable)
   select array_agg(row(task_seq, task_seq, token, node, line, attempt, started_at,
                        case when rescuable then 'queued' else 'failed' end,
-                       case when p_max_lost is not null then 'lost' when known then 'interrupted' end, rescuable and is_retry, null,
+                       case when p_max_lost is not null then 'lost' end, rescuable and is_retry, null,
                        case when lost then 'lost ' || losses || case losses when 1 then ' time' else ' times' end else p_error end,
-                       v_now, null, null, null, null, null, known)::ended_attempt)
+                       v_now, null, null, null, null, null, p_max_lost is not null)::ended_attempt)
     into v_ended from gone;
   if v_ended is null then return; end if;
+  if p_recorded then
+    update worker_attempt a set ended_at = v_now, recorded = true
+      from unnest(v_ended) e
+     cross join lateral (select ctid as address from worker_attempt where token = e.token and task_seq = e.task_seq offset 0) o
+     where a.ctid = o.address;
+  end if;
   perform end_attempts(v_now, v_ended);
   perform settle_moves(v_now, :RELEASED_MAX);
   :PREEMPT
   return query
-    select e.state, t.id, n.tenant, n.agent, n.lane, e.token, e.begun
+    select e.state, t.id, n.tenant, n.agent, n.lane, e.token
       from unnest(v_ended) e
      cross join lateral (select tenant, agent, lane from line where id = e.line offset 0) n
      cross join lateral (select id from task where seq = e.task_seq offset 0) t order by e.task_seq;

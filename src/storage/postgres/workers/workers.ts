@@ -1,4 +1,11 @@
-import { TENANT_WORKERS_MAX, TENANT_WORKERS_MIN, WORKERS_MAX } from "../../../model/worker.ts";
+import {
+  type AttemptEnd,
+  NOT_POLLING_MS,
+  TENANT_WORKERS_MAX,
+  TENANT_WORKERS_MIN,
+  WORKERS_MAX,
+  type WorkerState,
+} from "../../../model/worker.ts";
 import { ALONE_AFTER_LOSSES } from "../../alone-queue.ts";
 import {
   AGENTS_SEEN_MAX,
@@ -64,13 +71,33 @@ export function postgresWorkers(db: PostgresDatabase): WorkerStorage {
       });
       return row === undefined ? null : toRecord(row);
     },
-    async list({ tenant }) {
+    async list({ tenant, limit = null, after, agents }) {
+      // A name for each form, since a prepared query has one plan.
+      const from = after === undefined ? "" : "and (w.name, w.id) > ($4, $5)";
+      const agentsAt = after === undefined ? 4 : 6;
       const rows = await db.write<WorkerRow>({
-        name: "list_workers",
-        text: `${SELECT_WORKERS} where w.tenant = $2 order by w.name, w.id`,
-        values: [tenant],
+        name: `list_workers${after === undefined ? "" : "_after"}${agents === undefined ? "" : "_of_agents"}`,
+        text: `${SELECT_WORKERS} where w.tenant = $2 ${from}
+                 ${agents === undefined ? "" : `and w.id in (select worker from worker_agent where tenant = $2 and agent = any ($${agentsAt}))`}
+                order by w.name, w.id limit $3`,
+        values: [
+          tenant,
+          limit,
+          ...(after === undefined ? [] : [after.name, after.id]),
+          ...(agents === undefined ? [] : [agents]),
+        ],
       });
       return rows.map(toRecord);
+    },
+    async count({ tenant }) {
+      const rows = await db.write<{ state: WorkerState; count: string; slots: string; held: string }>({
+        name: "count_workers",
+        text: COUNT_WORKERS,
+        values: [tenant],
+      });
+      return rows.map(({ state, count, slots, held }) => {
+        return { state, count: Number(count), slots: Number(slots), held: Number(held) };
+      });
     },
     async renew({ signs }) {
       const rows = await db.writeFirst<{ id: string; lost: boolean }>({
@@ -168,6 +195,22 @@ export function postgresWorkers(db: PostgresDatabase): WorkerStorage {
         usage: toUsage(row),
       }));
     },
+    async ends({ attempts }) {
+      if (attempts.length === 0) return [];
+      // Of a task that has ended, the last attempt is stored with it.
+      const rows = await db.read<AttemptEnd>({
+        name: "worker_attempt_ends",
+        text: `select e.outcome, e.error from unnest($1::bigint[], $2::integer[]) with ordinality u(seq, number, n)
+                 left join lateral (
+                   select outcome, error from attempt where task_seq = u.seq and number = u.number
+                    union all
+                   select last_outcome, error from task
+                    where seq = u.seq and executions = u.number and last_outcome is not null
+                   limit 1) e on true order by u.n`,
+        values: [attempts.map(({ seq }) => seq), attempts.map(({ number }) => number)],
+      });
+      return rows.map(({ outcome, error }) => (outcome === null ? null : { outcome, error }));
+    },
     async name({ worker, attempts, all }) {
       const usages = attempts.flatMap(({ hash, usage }) => (usage === undefined ? [] : { hash, ...usage }));
       const rows = await db.write<{ seq: string | null; token: string }>({
@@ -187,20 +230,21 @@ export function postgresWorkers(db: PostgresDatabase): WorkerStorage {
         ),
       };
     },
-    async takeBack({ worker, attempts, limit, counted, maxLost, error }) {
+    async takeBack({ worker, attempts, limit, counted, maxLost, recorded = false, error }) {
+      const tokens = attempts?.map(({ token }) => token) ?? null;
       const rows = await db.write<TakenRow>({
         name: "take_back",
-        text: "select * from take_back($1, $2, $3, $4, $5, $6, $7)",
-        values: [worker, attempts?.map(({ token }) => token) ?? null, limit, counted, maxLost ?? null, error],
+        text: "select * from take_back($1, $2, $3, $4, $5, $6, $7, $8)",
+        values: [worker, tokens, limit, counted, maxLost ?? null, error, recorded],
       });
       if (rows.length > 0) {
         db.signal({ kind: "events" });
         db.signal({ kind: "work" });
         db.signal({ kind: "due" });
+        // The next attempt of a task that was not delivered has the same number: a signal could end that one.
+        const ended = rows.map(({ token }) => Number(token));
+        if (maxLost !== undefined) db.signal({ kind: "fenced", tokens: ended, reason: "cancelled" });
       }
-      // The next attempt of a task that was not delivered has the same number: a signal could end that one.
-      const tokens = rows.filter(({ known }) => known).map(({ token }) => Number(token));
-      if (tokens.length > 0) db.signal({ kind: "fenced", tokens, reason: "cancelled" });
       const labelsOf = (wanted: "queued" | "failed") =>
         rows
           .filter(({ state }) => state === wanted)
@@ -253,6 +297,15 @@ const SELECT_WORKERS = `
          (select coalesce(sum(m.done), 0) from worker_minute m where m.worker = w.id and m.minute > ${NOW} / 60000 - 10) as done,
          (select coalesce(sum(m.failed), 0) from worker_minute m where m.worker = w.id and m.minute > ${NOW} / 60000 - 10) as failed
     from worker w`;
+
+/** As `workerState`. */
+const COUNT_WORKERS = `
+  select case when lost then 'lost' when draining then 'draining'
+              when held < slots and greatest(registered_at, polled_at) < ${NOW} - ${NOT_POLLING_MS} then 'not_polling'
+              when held > 0 then 'busy' else 'idle' end as state,
+         count(*) as count, sum(slots) as slots, sum(held) as held
+    from (select w.*, (select count(*) from lease l where l.node = w.id) as held from worker w where w.tenant = $2) w
+   group by 1 order by 1`;
 
 interface WorkerRow {
   readonly id: string;
@@ -322,8 +375,6 @@ interface TakenRow extends TaskLabels {
   readonly id: string;
   readonly state: "queued" | "failed";
   readonly token: string;
-  /** Whether the worker may know of the attempt. */
-  readonly known: boolean;
 }
 
 interface OverdueRow extends TaskRow {

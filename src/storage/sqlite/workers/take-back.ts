@@ -19,17 +19,20 @@ interface TakenAttempt extends Lease {
 /** Ends attempts of a worker. Their tasks are queued again, or fail. */
 export async function takeBack(db: SqliteDatabase, params: TakeBackParams): Promise<TakenBack> {
   return db.transactDurably((tx) => {
-    const { worker, attempts, limit, counted, maxLost, error: reason } = params;
+    const { worker, attempts, limit, counted, maxLost, recorded = false, error: reason } = params;
+    const isUndelivered = maxLost === undefined;
     const leases = tx
       .prepare<TakenAttempt>(
         `select l.*, t.id, t.retry_count < t.max_retries_if_lost as has_retries, t.losses, t.spec ->> '$.work.kind' as kind
            from lease l join task t on t.seq = l.task_seq
           where l.node = @worker and (@tokens is null or l.token in (select value from json_each(@tokens)))
+            and (not @isUndelivered or l.state = 'assigned')
           order by l.task_seq limit +@limit`,
       )
       .all({
         worker,
         tokens: attempts === undefined ? null : JSON.stringify(attempts.map(({ token }) => token)),
+        isUndelivered: isUndelivered ? 1 : 0,
         limit,
       });
     const { ledger, now } = tx;
@@ -39,7 +42,6 @@ export async function takeBack(db: SqliteDatabase, params: TakeBackParams): Prom
       requeued: [] as TakenBack["requeued"][number][],
       failed: [] as TakenBack["failed"][number][],
     };
-    const isUndelivered = ({ state }: TakenAttempt) => maxLost === undefined && state === "assigned";
     for (const lease of leases) {
       removeLease.run(lease.task_seq);
       if (maxLost !== undefined) countLoss.run(lease.task_seq);
@@ -53,7 +55,7 @@ export async function takeBack(db: SqliteDatabase, params: TakeBackParams): Prom
       const labels = { id: lease.id, ...labelsOf(ledger.agentQueue(lease.line)) };
       if (!isLost && (!isRetry || lease.has_retries === 1)) {
         const returned = losses < ALONE_AFTER_LOSSES ? lease : moveToAlone(tx, lease);
-        const undelivered = isUndelivered(lease);
+        const undelivered = isUndelivered;
         returnTask(tx, returned, { ...end, to: "queued", counted: isRetry, runAt: now, undelivered });
         taken.requeued.push(labels);
       } else {
@@ -63,13 +65,13 @@ export async function takeBack(db: SqliteDatabase, params: TakeBackParams): Prom
     }
     if (leases.length > 0) {
       tx.signal("events", "work", "due");
+      const tokens = leases.map(({ token }) => token);
       // The next attempt of a task that was not delivered has the same number: a signal could end that one.
-      const known = leases.filter((lease) => !isUndelivered(lease));
-      if (known.length > 0)
-        tx.fence(
-          known.map(({ token }) => token),
-          "cancelled",
-        );
+      if (!isUndelivered) tx.fence(tokens, "cancelled");
+      if (recorded)
+        tx.prepare(
+          "update worker_attempt set ended_at = ?, recorded = 1 where token in (select value from json_each(?))",
+        ).run(now, JSON.stringify(tokens));
     }
     return taken;
   });

@@ -1,5 +1,12 @@
-import { workersFull } from "../../../model/worker.ts";
-import type { AttemptUsage, NewWorker, NotifiedWorker, WorkerRecord, WorkerStorage } from "../../storage.ts";
+import { type AttemptEnd, NOT_POLLING_MS, workersFull } from "../../../model/worker.ts";
+import type {
+  AttemptUsage,
+  NewWorker,
+  NotifiedWorker,
+  WorkerCount,
+  WorkerRecord,
+  WorkerStorage,
+} from "../../storage.ts";
 import {
   AGENTS_SEEN_MAX,
   ALL_AGENTS,
@@ -32,12 +39,23 @@ export function sqliteWorkers(db: SqliteDatabase): WorkerStorage {
           .get({ tenant, id, since: firstMinute(db.now()) });
         return row === undefined ? null : toRecord(row);
       }),
-    list: ({ tenant }) =>
+    list: ({ tenant, limit = -1, after, agents }) =>
       db.read(() =>
         db
-          .prepare<WorkerRow>(`${SELECT_WORKERS} where w.tenant = @tenant order by w.name, w.id`)
-          .all({ tenant, since: firstMinute(db.now()) })
+          .prepare<WorkerRow>(
+            `${SELECT_WORKERS} where w.tenant = @tenant ${after === undefined ? "" : "and (w.name, w.id) > (@name, @id)"}
+              ${agents === undefined ? "" : SERVES_ONE_OF} order by w.name, w.id limit @limit`,
+          )
+          .all({
+            ...{ tenant, limit, since: firstMinute(db.now()) },
+            ...(after && { name: after.name, id: after.id }),
+            ...(agents && { agents: JSON.stringify(agents) }),
+          })
           .map(toRecord),
+      ),
+    count: ({ tenant }) =>
+      db.read(() =>
+        db.prepare<WorkerCount>(COUNT_WORKERS).all({ tenant, silentAt: db.now() - NOT_POLLING_MS }),
       ),
     async renew({ signs }) {
       const polls = new Map<string, number>();
@@ -138,6 +156,15 @@ export function sqliteWorkers(db: SqliteDatabase): WorkerStorage {
           usage: toUsage(row),
         };
       });
+    },
+    async ends({ attempts }) {
+      // Of a task that has ended, the last attempt is stored with it.
+      const find = db.prepare<AttemptEnd>(
+        `select outcome, error from attempt where task_seq = @seq and number = @number
+          union all
+         select last_outcome, error from task where seq = @seq and executions = @number and last_outcome is not null`,
+      );
+      return db.read(() => attempts.map(({ seq, number }) => find.get({ seq, number }) ?? null));
     },
     name: (params) => nameAttempts(db, params),
     takeBack: (params) => takeBack(db, params),
@@ -399,6 +426,19 @@ const SELECT_WORKERS = `
          (select coalesce(sum(done), 0) from worker_minute where worker = w.id and minute > @since) as done,
          (select coalesce(sum(failed), 0) from worker_minute where worker = w.id and minute > @since) as failed
     from worker w`;
+
+/** Only live workers have rows there. */
+const SERVES_ONE_OF = `
+  and w.id in (select worker from worker_agent where tenant = @tenant and agent in (select value from json_each(@agents)))`;
+
+/** As `workerState`. */
+const COUNT_WORKERS = `
+  select case when lost then 'lost' when draining then 'draining'
+              when held < slots and max(registered_at, coalesce(polled_at, 0)) < @silentAt then 'not_polling'
+              when held > 0 then 'busy' else 'idle' end as state,
+         count(*) as count, sum(slots) as slots, sum(held) as held
+    from (select w.*, (select count(*) from lease where node = w.id) as held from worker w where w.tenant = @tenant)
+   group by 1 order by 1`;
 
 function toRecord(row: WorkerRow): WorkerRecord {
   return {

@@ -1,4 +1,5 @@
 import { CONSECUTIVE_CRITICAL_MAX, isCritical } from "../../../../model/priority.ts";
+import { jsonWeight } from "../../../../model/text/json-weight.ts";
 import { isAloneKind } from "../../../alone-queue.ts";
 import { ALL_AGENTS, type AssignedTask, type WorkerPoll } from "../../../storage.ts";
 import type { Transaction } from "../../connection/transaction.ts";
@@ -152,7 +153,7 @@ export class Assignments {
   #assign(open: OpenPoll, pick: Parameters<typeof startAttempt>[1]): void {
     const tx = this.#tx;
     const { poll, taker, assigned } = open;
-    const { token, task } = startAttempt(tx, pick, { node: taker.row.id, state: "assigned" });
+    const { token, task, bytes } = startAttempt(tx, pick, { node: taker.row.id, state: "assigned" });
     const secret = poll.tokens[assigned.length];
     if (secret === undefined) throw new Error("a poll got more tasks than it has tokens");
     const { timeoutMs } = task.spec;
@@ -174,7 +175,7 @@ export class Assignments {
       deadline: task.deadline,
       unnamedUntil: tx.now + taker.row.lease_ms,
     });
-    assigned.push({ token, nonce: secret.nonce, task, assignedAt: tx.now });
+    assigned.push({ token, nonce: secret.nonce, task, bytes, assignedAt: tx.now });
   }
 
   /** A tenant with pre-emption credit, else the one with the fewest in flight; of several, the one served longest ago. */
@@ -351,6 +352,7 @@ function liveOf(tx: Transaction, { worker, claim }: WorkerPoll): AssignedTask[] 
   return rows.map(({ token, nonce, assigned_at, ...row }) => ({
     ...{ token, nonce },
     task: toTaskRecord(tx.db, row),
+    bytes: jsonWeight(row.spec),
     assignedAt: assigned_at,
   }));
 }
