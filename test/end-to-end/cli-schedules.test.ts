@@ -251,7 +251,7 @@ describe("rota schedules", () => {
     ]);
     expect([code, stderr]).toEqual([0, ""]);
     expect(stdout).toMatch(
-      /^every Mon at 09:00 \(recurring\)\n\nMOMENT +DUE\n(?:\d{4}-\d\d-\d\dT09:00:00\+05:45 {2}in \d+ \w+, Mon .*09:00\n){2}$/,
+      /^every Mon at 09:00 \(recurring\)\n\nTIME +DUE\n(?:\d{4}-\d\d-\d\dT09:00:00\+05:45 {2}in \d+ \w+, Mon .*09:00\n){2}$/,
     );
     const asJson = await rota(["schedules", "preview", "in", "2", "hours", "--json"]);
     expect(JSON.parse(asJson.stdout)).toMatchObject({

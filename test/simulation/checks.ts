@@ -51,7 +51,7 @@ function witnessed(history: History, world: World): Finding[] {
     ...world.seenByGuests.flatMap(([{ id }, seen]) =>
       of("nothing of a tenant starts that is disabled", witness.startedWhileDisabled(id, seen)),
     ),
-    ...of("every due moment has one row", doubled(world)),
+    ...of("every due time has one row", doubled(world)),
     ...of("every callback is made", callbacks(history, world)),
     ...of("a node lets go before others take over", tookOver(all)),
   ];

@@ -8,6 +8,8 @@ afterEach(() => {
 test("the date fields of the browser mean UTC while times are shown in UTC", async () => {
   vi.stubEnv("TZ", "Asia/Tokyo");
   vi.stubGlobal("localStorage", { getItem: () => "utc", setItem: () => {} });
+  // Another test file of this process may have imported it for another zone.
+  vi.resetModules();
   const { fromField, toField } = await import("./zone.ts");
   const at = Date.parse("2026-03-08T12:00:01.500Z");
   expect(toField(at)).toBe("2026-03-08T12:00:01");

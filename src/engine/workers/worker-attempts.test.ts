@@ -29,7 +29,7 @@ function openAttempts() {
   const attempts = new WorkerAttempts(options);
   const tokens = ["a", "b"].map((name) => `att_${name}`);
   const secrets = tokens.map((name) => ({ nonce: name, hash: hashOfToken(name) }));
-  const tasks = tokens.map((nonce, token) => ({ token, nonce, task: record, assignedAt: 0 }));
+  const tasks = tokens.map((nonce, token) => ({ token, nonce, task: record, assignedAt: 0, bytes: 0 }));
   attempts.assigned("wrk", tasks, secrets);
   const end = (token: string, result: unknown): AttemptFinish => {
     return { attemptToken: `att_${token}`, outcome: "done", result, retryable: true };

@@ -733,7 +733,7 @@ describe("every end is sent to its callback URL", () => {
   ]);
 });
 
-describe("every due moment has one row", () => {
+describe("every due time has one row", () => {
   const story = { log: DONE, tasks: { a: { scheduleId: 1 } } };
   const became = { status: "succeeded", queue_task_id: "a" } as const;
   const whole = [madeRun(1, 10, became), madeRun(2, 11), madeRun(4, 14, { moments: 3 }), madeRun(5, 15)];

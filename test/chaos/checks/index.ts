@@ -34,7 +34,7 @@ export const CHECKS: Readonly<Record<string, Check>> = {
   "batches are complete once": batches,
   "what is done to many comes to its end": bulks,
   "every end is sent to its callback URL": callbacks,
-  "every due moment has one row": dueMoments,
+  "every due time has one row": dueMoments,
   "what is done to a schedule holds": edits,
   "every event is sent once and in order": eventLog,
   "what is counted is what happened": counted,
