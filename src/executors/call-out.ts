@@ -4,6 +4,7 @@ import { type Answer, fetchAnswer, type OutboundRequest } from "../outbound/fetc
 import { TargetRefused } from "../outbound/guarded-agent.ts";
 import { type LimitedRequest, type LimitedResponse, readAnswer } from "../outbound/read-answer.ts";
 import type { TargetGuard } from "../outbound/target-guard.ts";
+import { lengthOf } from "../outbound/text-body.ts";
 import { ANSWER_BYTES_MAX } from "./answer-text.ts";
 import { PermanentError } from "./errors.ts";
 import type { ExecutorContext } from "./executor.ts";
@@ -17,8 +18,7 @@ export interface CallOptions {
 }
 
 /** One request of an executor. */
-export interface CallRequest extends Omit<OutboundRequest, "now" | "guard" | "body"> {
-  readonly body?: string;
+export interface CallRequest extends Omit<OutboundRequest, "now" | "guard"> {
   /** Called with the bytes that the call holds: of the body, and of the response as it arrives, `ANSWER_BYTES_MAX` at most. */
   readonly holds?: ExecutorContext["holds"];
 }
@@ -39,7 +39,7 @@ export async function openCall(
   { clock, guard }: CallOptions,
 ): Promise<Answer> {
   try {
-    holds?.(request.body?.length ?? 0);
+    holds?.(lengthOf(request.body ?? ""));
     const answer = await fetchAnswer(url, { ...request, now: clock.now(), ...(guard && { guard }) });
     return holds === undefined ? answer : { ...answer, body: counted(answer.body, holds) };
   } catch (error) {

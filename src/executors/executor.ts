@@ -7,6 +7,7 @@ import type { SubmitInput, SubmittedTask } from "../model/input/submit-input.ts"
 import type { Log } from "../model/log.ts";
 import type { Task } from "../model/task.ts";
 import type { TaskState } from "../model/task-state.ts";
+import type { TextBody } from "../model/text/text-body.ts";
 import type { Turn } from "../model/turn.ts";
 
 /** The largest progress report, as JSON. */
@@ -147,7 +148,7 @@ export interface SignedContent {
   readonly id: string;
   /** Seconds since 1970. */
   readonly timestamp: number;
-  readonly body: string;
+  readonly body: TextBody;
 }
 
 /** Integers that are not negative. */

@@ -3,6 +3,7 @@ import { Webhook } from "standardwebhooks";
 import { expect, test } from "vitest";
 import { serve } from "../../test/support/http-server.ts";
 import { runnable, TASK_TOKEN } from "../../test/support/run-executor.ts";
+import { dependencyResult } from "../model/dependency-result.ts";
 import type { Task } from "../model/task.ts";
 import { TargetGuard } from "../outbound/target-guard.ts";
 import { ManualClock } from "../testing/manual-clock.ts";
@@ -178,13 +179,29 @@ test("is signed as callbacks are, so that libraries for those verify it", async 
   });
 });
 
+test("large results of dependencies arrive whole, with a length and a signature", async () => {
+  const { url, seen, bodies } = await serveHeaders();
+  const key = Buffer.from("0123456789abcdef0123456789abcdef");
+  const executor = runnable({ type: "http", url }, { sign: (content) => signature([key], content) });
+  await executor.clock.advance(Date.now() - executor.clock.now());
+  // Pieces end in the middle of characters of two, three and four bytes.
+  const text = JSON.stringify("é漢🎈".repeat(60_000));
+  const large = { ...task, dependencies: ["tsk_2", "tsk_3"].map((id) => dependencyResult(id, text)) };
+  await executor.run(large as unknown as Task);
+  const [body = ""] = bodies;
+  expect(JSON.parse(body)).toEqual(JSON.parse(JSON.stringify({ tenantId: "default", ...large })));
+  expect(seen[0]?.["content-length"]).toBe(String(Buffer.byteLength(body)));
+  const webhook = new Webhook(`whsec_${key.toString("base64")}`);
+  expect(() => webhook.verify(body, seen[0] as Record<string, string>)).not.toThrow();
+});
+
 test("names the tenant in the signed body, and asks for the tenant's own secret where a user says where to call", async () => {
   const { url, bodies } = await serveHeaders();
   const guard = new TargetGuard({ allow: ["127.0.0.1"], clock: new ManualClock() });
   const config = { type: "http", url } as const;
   const asked: unknown[] = [];
   const sign = (content: SignedContent, options?: SignOptions) => {
-    asked.push([JSON.parse(content.body).tenantId, options?.ownSecretOnly]);
+    asked.push([JSON.parse(String(content.body)).tenantId, options?.ownSecretOnly]);
     return "v1,x";
   };
   await runnable(config, { guard, sign }).run(task, undefined, "ten_1");

@@ -1,5 +1,7 @@
-import { taskJson } from "../model/dependency-result.ts";
+import { taskTexts } from "../model/dependency-result.ts";
 import type { Task } from "../model/task.ts";
+import type { TextBody } from "../model/text/text-body.ts";
+import { textBody } from "../outbound/text-body.ts";
 import { ANSWER_BYTES_MAX } from "./answer-text.ts";
 import { attemptOf, callHeaders, headerText, traceparent } from "./call-headers.ts";
 import { type CallOptions, callOut } from "./call-out.ts";
@@ -15,7 +17,7 @@ export interface HttpExecutorOptions extends CallOptions {
 export function httpExecutor(options: HttpExecutorOptions): Executor {
   const usage = new ReportedUsage();
   return async (task, context) => {
-    const body = taskJson({ tenantId: context.tenantId, ...task });
+    const body = textBody(taskTexts({ tenantId: context.tenantId, ...task }));
     const headers = callHeaders({
       own: { "content-type": "application/json" },
       configured: options.headers,
@@ -48,7 +50,7 @@ function identityOf(task: Task): Record<string, string> {
 
 interface SignatureParams {
   readonly task: Task;
-  readonly body: string;
+  readonly body: TextBody;
   readonly context: ExecutorContext;
   readonly options: CallOptions;
 }

@@ -1,8 +1,10 @@
-import type { Agent, BodyInit, RequestInit, Response } from "undici";
+import type { Agent, RequestInit, Response } from "undici";
 import { retryAfterMs } from "../model/text/retry-after.ts";
+import type { TextBody } from "../model/text/text-body.ts";
 import { brokenAnswer, noAnswer } from "./call-error.ts";
 import { TargetRefused } from "./guarded-agent.ts";
 import type { TargetGuard } from "./target-guard.ts";
+import { byteLengthOf, piecesOf } from "./text-body.ts";
 
 /** How long a host may take to accept a connection. The attempt's own timeout bounds the rest. */
 const CONNECT_TIMEOUT_MS = 10_000;
@@ -12,7 +14,7 @@ const KEEP_ALIVE_MS = 30_000;
 export interface OutboundRequest {
   readonly method: string;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: BodyInit;
+  readonly body?: TextBody;
   readonly signal: AbortSignal;
   /** The current time, to convert a `Retry-After` date to a delay, in milliseconds since 1970. */
   readonly now: number;
@@ -43,8 +45,7 @@ export async function fetchAnswer(url: string, request: OutboundRequest): Promis
   const response = await call(url, {
     ...(guard === undefined ? {} : { dispatcher: await guard.dispatcher() }),
     method,
-    ...(headers === undefined ? {} : { headers }),
-    ...(body === undefined ? {} : { body }),
+    ...contentOf(headers, body),
     signal,
     redirect: "manual",
   });
@@ -55,6 +56,18 @@ export async function fetchAnswer(url: string, request: OutboundRequest): Promis
     usageHeader: response.headers.get("x-rota-usage"),
     body: bodyOf(url, response),
   };
+}
+
+function contentOf(
+  headers: OutboundRequest["headers"],
+  body: TextBody | undefined,
+): Pick<RequestInit, "headers" | "body" | "duplex"> {
+  if (body === undefined || typeof body === "string") {
+    return { ...(headers && { headers }), ...(body !== undefined && { body }) };
+  }
+  // Receivers need not understand a body without a length.
+  const length = { "content-length": String(byteLengthOf(body)) };
+  return { headers: { ...headers, ...length }, body: piecesOf(body), duplex: "half" };
 }
 
 async function call(url: string, init: RequestInit): Promise<Response> {

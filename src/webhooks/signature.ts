@@ -1,10 +1,11 @@
 import { createHmac } from "node:crypto";
+import type { TextBody } from "../model/text/text-body.ts";
 
 export interface SignedContent {
   readonly id: string;
   /** Seconds since 1970. */
   readonly timestamp: number;
-  readonly body: string;
+  readonly body: TextBody;
 }
 
 /**
@@ -16,6 +17,11 @@ export function signature(
   { id, timestamp, body }: SignedContent,
 ): string | null {
   if (keys.length === 0) return null;
-  const content = `${id}.${timestamp}.${body}`;
-  return keys.map((key) => `v1,${createHmac("sha256", key).update(content).digest("base64")}`).join(" ");
+  return keys.map((key) => `v1,${digest(key, [`${id}.${timestamp}.`, ...[body].flat()])}`).join(" ");
+}
+
+function digest(key: Uint8Array, texts: readonly string[]): string {
+  const hmac = createHmac("sha256", key);
+  for (const text of texts) hmac.update(text);
+  return hmac.digest("base64");
 }
