@@ -132,7 +132,9 @@ export function workersTests(world: () => World): void {
       name: `worker ${state}`,
       state,
     }));
-    await context.route("**/v1/workers", (route) => route.fulfill({ json: { workers } }));
+    await context.route(/\/v1\/workers\?/, (route) =>
+      route.fulfill({ json: { workers, count: workers.length, nextCursor: null } }),
+    );
     await context.route("**/v1/workers/*", (route) => route.fulfill({ json: workers[1] }));
     const page = await open("/workers");
     await rowOf(page, "worker lost").getByText("Lost", { exact: true }).waitFor();
