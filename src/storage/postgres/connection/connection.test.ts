@@ -247,17 +247,16 @@ describe("a node", () => {
       const { signals }: { signals: readonly StorageSignal[] } = JSON.parse(payload ?? "");
       heard.push(signals.map(({ kind }) => kind));
     });
-    // The nodes have notified each other that they registered.
-    await sleep(50);
     await admin.query("listen rota");
+    /** What the work signals. A changed lane is signalled at once, together with what still waits, so nothing comes after it. */
     const kinds = async (work: () => Promise<unknown>) => {
       heard.length = 0;
       await work();
-      await expect.poll(() => heard.length).toBeGreaterThan(0);
-      // What is sent later waits for the pause after the first notification.
-      await sleep(20);
-      return heard;
+      await first.lanes.put({ name: "other", concurrency: 1, total: null });
+      await expect.poll(() => heard.at(-1)).toContain("lanes");
+      return heard.flat().filter((kind) => kind !== "lanes");
     };
+    await kinds(async () => {});
     const step = { node: "node-0", finishes: [], progress: [], claims: [] };
     const claims = [{ lane: LANE, limit: 1 }];
     const end = ({ task, token }: ClaimedTask): FinishedAttempt => ({
@@ -265,20 +264,19 @@ describe("a node", () => {
       token,
       settlement: { to: "done", result: null },
     });
-    expect(await kinds(() => submit(first, [{}, {}, {}]))).toEqual([["events", "work"]]);
-    const { claimed } = await first.tasks.finishAndClaim({ ...step, claims });
-    await sleep(20);
-    const finishes = claimed.map(end);
-    const next = await kinds(() => first.tasks.finishAndClaim({ ...step, finishes }));
-    expect(next).toEqual([["events"]]);
+    const finishes: FinishedAttempt[] = [];
+    const claim = async () => {
+      const { claimed } = await first.tasks.finishAndClaim({ ...step, claims });
+      finishes.splice(0, 1, ...claimed.map(end));
+    };
+    const finish = () => first.tasks.finishAndClaim({ ...step, finishes });
+    expect(await kinds(() => submit(first, [{}, {}, {}]))).toEqual(["events", "work"]);
+    expect(await kinds(claim)).toEqual(["events"]);
+    expect(await kinds(finish)).toEqual(["events"]);
     const lane = { total: 1, perAgent: null, perTenant: null, strategy: "fair-fifo", agingMs: 0 } as const;
-    await first.lanes.configure({ lanes: [{ name: LANE, ...lane }] });
-    const limited = await first.tasks.finishAndClaim({ ...step, claims });
-    await sleep(20);
-    const freed = await kinds(() =>
-      first.tasks.finishAndClaim({ ...step, finishes: limited.claimed.map(end) }),
-    );
-    expect(freed).toEqual([["events", "work"]]);
+    await kinds(() => first.lanes.configure({ lanes: [{ name: LANE, ...lane }] }));
+    expect(await kinds(claim)).toEqual(["events"]);
+    expect(await kinds(finish)).toEqual(["events", "work"]);
   });
 
   test("prepares its connections when it registers, and leaves no trace of that", async () => {
