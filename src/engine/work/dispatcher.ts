@@ -1,19 +1,13 @@
 import { errorText } from "../../attempts/attempt-error.ts";
 import type { AgentName } from "../../model/agent.ts";
 import { RotaError } from "../../model/errors.ts";
-import type { TaskRecord } from "../../model/task-record.ts";
 import { isTerminal } from "../../model/task-state.ts";
 import { Service, type ServiceOptions } from "../../services/service.ts";
 import { isStorageAway } from "../../services/storage-away.ts";
-import type {
-  BegunAttempt,
-  ClaimedTask,
-  FinishedAndClaimed,
-  InsertClaim,
-  Storage,
-} from "../../storage/storage.ts";
-import { AheadQueue } from "./ahead-queue.ts";
+import type { ClaimedTask, FinishedAndClaimed, InsertClaim, Storage } from "../../storage/storage.ts";
+import { AheadTasks } from "./ahead-tasks.ts";
 import { type AlonePhase, AloneTurns } from "./alone-turns.ts";
+import type { Begun } from "./begun-attempts.ts";
 import type { Completed, Completer, Finish } from "./completer.ts";
 import type { Capacity, ClaimBounds, LaneClaim, LaneSlots, SlotHolder } from "./lane-slots.ts";
 import { LINGER_MS, LookAhead } from "./look-ahead.ts";
@@ -32,11 +26,7 @@ const POLL_MS = 5_000;
 const NOT_DURABLE_MAX = 3;
 /** After this many failures on its own, for reasons other than the connection, an end counts as one that cannot be stored. */
 const ALONE_TRIES_MAX = 5;
-/** A task that was held ahead for this long goes back to the queue, for any node that has a free slot. */
-const AHEAD_MAX_MS = 500;
-
 const STOPPING = "not started: its node was stopping";
-const NO_SLOT = "not started: no slot of its node became free in time";
 const OUT_OF_MEMORY = "not started: the tasks that run in its process hold too much memory";
 const OVER_SHARE = "not started: the tasks of its tenant hold their share of its process's memory";
 const ALONE_FIRST = "not started: another task runs alone in its process";
@@ -82,10 +72,8 @@ export class Dispatcher extends Service<DispatcherOptions> {
   /** Attempts that lost their lease while an exchange was under way. */
   readonly #fencedEarly = new Set<number>();
   readonly #turns: AloneTurns;
-  readonly #ahead = new AheadQueue();
+  readonly #ahead: AheadTasks;
   readonly #lookAhead = new LookAhead();
-  /** Attempts that were held ahead and have begun, and that the storage does not know of yet. */
-  #unreported: Unreported[] = [];
   /** The lanes of ends that wait to be written, and until when they wait for others. */
   readonly #endedIn = new Set<string>();
   #lingersUntil = Number.POSITIVE_INFINITY;
@@ -96,6 +84,7 @@ export class Dispatcher extends Service<DispatcherOptions> {
     super(options);
     this.#lookedAt = this.clock.monotonic();
     this.#turns = new AloneTurns(this.#lookedAt);
+    this.#ahead = new AheadTasks({ ...options, run: (claimed) => this.#run(claimed) });
   }
 
   /** There may be work in these lanes. */
@@ -114,7 +103,7 @@ export class Dispatcher extends Service<DispatcherOptions> {
   /** From now on only writes ends, until `startClaiming` is called. */
   stopClaiming(): void {
     this.#claiming = false;
-    this.#giveBackAhead(this.#ahead.tokens(), STOPPING);
+    this.#ahead.putBackAll(STOPPING);
   }
 
   /** From now on only writes ends, for good. */
@@ -135,7 +124,7 @@ export class Dispatcher extends Service<DispatcherOptions> {
 
   /** The attempts of tasks that are held ahead. */
   get aheadTokens(): number[] {
-    return this.#ahead.tokens();
+    return this.#ahead.tokens;
   }
 
   /** How many tasks are held ahead. */
@@ -150,7 +139,7 @@ export class Dispatcher extends Service<DispatcherOptions> {
   claimWithInsert(lanes: ReadonlySet<string>): ClaimWithInsert | null {
     const { storage, node, slots, completer } = this.options;
     if (!storage.capabilities.claimsAhead || !this.#isOpen()) return null;
-    if (this.#begun > this.#ended || completer.size + this.#unreported.length > 0) return null;
+    if (this.#begun > this.#ended || completer.size + this.#ahead.begun.size > 0) return null;
     const bounds = this.#bounds();
     const claims = slots.claimsOfInsert(lanes, this.clock.monotonic(), bounds);
     if (claims.length === 0) return null;
@@ -189,7 +178,7 @@ export class Dispatcher extends Service<DispatcherOptions> {
     this.#lookAhead.ran(lane, ranMs);
     this.#endedIn.add(lane);
     this.#lingersUntil = Math.min(this.#lingersUntil, now + LINGER_MS);
-    this.#beginAhead(lane);
+    this.#ahead.begin([lane]);
     // While an exchange is under way, what comes after it is decided at its end.
     this.wake(this.#begun > this.#ended ? LINGER_MS : this.#lingersMs(now));
   }
@@ -220,7 +209,7 @@ export class Dispatcher extends Service<DispatcherOptions> {
    * that is on its way: it is not started then.
    */
   fenced(tokens: readonly number[]): void {
-    for (const token of tokens) if (this.#dropAhead(token) !== undefined) this.wakeAll();
+    for (const token of tokens) if (this.#ahead.drop(token)) this.wakeAll();
     if (this.#begun > this.#ended) for (const token of tokens) this.#fencedEarly.add(token);
   }
 
@@ -267,8 +256,8 @@ export class Dispatcher extends Service<DispatcherOptions> {
     this.#endedIn.clear();
     this.#lingersUntil = Number.POSITIVE_INFINITY;
     const taken = completer.take(this.#finishesMax);
-    const begun = this.#takeBegun(taken);
-    const completed = this.#withoutUnreported(taken);
+    const begun = this.#ahead.begun.take(taken.finishes, { areAll: completer.finishes === 0 });
+    const completed = this.#withoutWaiting(taken);
     if (completed.finishes.some((finish) => this.options.spansLanes(finish))) slots.wakeAll();
     const bounds = this.#bounds();
     const claims = this.#isOpen()
@@ -290,8 +279,7 @@ export class Dispatcher extends Service<DispatcherOptions> {
     const now = this.clock.monotonic();
     const claimsInMs =
       this.#isOpen() && memory.claimsMax > 0 ? slots.hungryInMs(now) : Number.POSITIVE_INFINITY;
-    const heldTooLongInMs = Math.max(this.#ahead.oldestAt + AHEAD_MAX_MS - now, 0);
-    return Math.min(POLL_MS, claimsInMs, this.#turns.lookInMs(now), heldTooLongInMs);
+    return Math.min(POLL_MS, claimsInMs, this.#turns.lookInMs(now), this.#ahead.lateInMs(now));
   }
 
   #bounds(): ClaimBounds {
@@ -317,82 +305,18 @@ export class Dispatcher extends Service<DispatcherOptions> {
     return leftMs;
   }
 
-  /**
-   * The attempts to report as begun. While ends are left for a later exchange, only those that end in this one: in the storage
-   * never more than `concurrency` tasks run.
-   */
-  #takeBegun({ finishes }: Completed): readonly Unreported[] {
-    const unreported = this.#unreported;
-    if (unreported.length === 0) return unreported;
-    this.#unreported = [];
-    const ends = new Set(finishes.map(({ token }) => token));
-    const ending = unreported.filter(({ token }) => ends.has(token));
-    const lasting = unreported.filter(({ token }) => !ends.has(token));
-    if (this.options.completer.finishes === 0) return inWaves(finishes, ending, lasting);
-    this.#unreported = lasting;
-    return inWaves(finishes, ending, []);
-  }
-
-  /** The storage writes no progress of attempts that it does not know to have begun: their reports wait. */
-  #withoutUnreported(completed: Completed): Completed {
-    if (this.#unreported.length === 0 || completed.progress.length === 0) return completed;
-    const unreported = new Set(this.#unreported.map(({ token }) => token));
-    const waits = completed.progress.filter(({ token }) => unreported.has(token));
-    this.options.completer.giveBack({ finishes: [], progress: waits });
-    return { ...completed, progress: completed.progress.filter(({ token }) => !unreported.has(token)) };
-  }
-
-  /** Begins tasks that are held ahead, as long as slots of their lane are free. */
-  #beginAhead(lane: string): void {
-    const { slots, storageNow } = this.options;
-    while (this.#ahead.sizeOf(lane) > 0 && slots.hasFree(lane)) {
-      const held = this.#ahead.shift(lane);
-      if (held === undefined) return;
-      const { token, task, bytes } = held;
-      const startedAt = storageNow();
-      this.options.memory.release(task.tenant, bytes);
-      if (task.deadline !== null && startedAt >= task.deadline) {
-        this.#putBackAhead(held, NO_SLOT);
-        continue;
-      }
-      slots.took(task, { ahead: true });
-      this.#unreported.push({ seq: task.seq, token, startedAt, lane });
-      this.#run({ token, bytes, task: begunRecord(task, startedAt) });
-    }
-  }
-
-  /** Puts tasks back into the queue that are held ahead. */
-  #giveBackAhead(tokens: readonly number[], error: string): void {
-    for (const token of tokens) {
-      const held = this.#ahead.remove(token);
-      if (held === undefined) continue;
-      this.options.memory.release(held.task.tenant, held.bytes);
-      this.#putBackAhead(held, error);
-    }
+  /** Progress of attempts that are not reported as begun yet waits for the next exchange. */
+  #withoutWaiting(completed: Completed): Completed {
+    const waiting = this.#ahead.begun.waiting(completed);
+    if (waiting.length === 0) return completed;
+    this.options.completer.giveBack({ finishes: [], progress: waiting });
+    return { ...completed, progress: completed.progress.filter((report) => !waiting.includes(report)) };
   }
 
   #giveBackHeldTooLong(): void {
     if (this.#ahead.size === 0) return;
-    if (this.#turns.phase !== "open") this.#giveBackAhead(this.#ahead.tokens(), ALONE_FIRST);
-    const late = this.#ahead.heldSince(this.clock.monotonic() - AHEAD_MAX_MS);
-    for (const { task } of late) this.#lookAhead.stalled(task.lane);
-    this.#giveBackAhead(
-      late.map(({ token }) => token),
-      NO_SLOT,
-    );
-  }
-
-  #putBackAhead(claimed: ClaimedTask, error: string): void {
-    this.options.slots.droppedAhead(claimed.task);
-    this.options.completer.putBack(claimed, error, { freesSlot: false });
-  }
-
-  #dropAhead(token: number): ClaimedTask | undefined {
-    const held = this.#ahead.remove(token);
-    if (held === undefined) return undefined;
-    this.options.memory.release(held.task.tenant, held.bytes);
-    this.options.slots.droppedAhead(held.task);
-    return held;
+    if (this.#turns.phase !== "open") this.#ahead.putBackAll(ALONE_FIRST);
+    for (const lane of this.#ahead.putBackLate()) this.#lookAhead.stalled(lane);
   }
 
   #run(claimed: ClaimedTask): void {
@@ -459,7 +383,7 @@ export class Dispatcher extends Service<DispatcherOptions> {
         storage.tasks.finishAndClaim({ node: node(), ...completed, claims, ...more }),
       );
     } catch (error) {
-      this.#unreported = [...begun, ...this.#unreported];
+      this.#ahead.begun.giveBack(begun);
       slots.unanswered(claims);
       this.#keep(completed, error);
       throw error;
@@ -546,13 +470,13 @@ export class Dispatcher extends Service<DispatcherOptions> {
       slots.answered(claim, counts, { isCut, criticalWaits: criticalWaits.includes(claim.lane) });
     }
     for (const task of claimed) this.#accept(task, bounds);
-    for (const lane of this.#ahead.lanes) this.#beginAhead(lane);
+    this.#ahead.begin();
   }
 
   /** Begins a claimed task or holds it ahead, unless there is a reason against it now. */
   #accept(claimed: ClaimedTask, { overShare }: ClaimBounds): void {
     const { slots, memory } = this.options;
-    const { token, task, bytes } = claimed;
+    const { token, task } = claimed;
     const isAhead = task.state === "assigned";
     if (this.#fencedEarly.has(token)) {
       if (isAhead) slots.droppedAhead(task);
@@ -569,8 +493,7 @@ export class Dispatcher extends Service<DispatcherOptions> {
       // Claimed just before this node began to stop: it goes back to the queue.
       this.#putBack(claimed, STOPPING);
     } else if (isAhead) {
-      memory.hold(task.tenant, bytes);
-      this.#ahead.add(claimed, this.clock.monotonic());
+      this.#ahead.hold(claimed);
     } else {
       this.#run(claimed);
     }
@@ -578,7 +501,7 @@ export class Dispatcher extends Service<DispatcherOptions> {
 
   #putBack(claimed: ClaimedTask, error: string): void {
     if (claimed.task.state === "assigned") {
-      this.#putBackAhead(claimed, error);
+      this.#ahead.putBack(claimed, error);
       return;
     }
     this.options.slots.ended(claimed.task);
@@ -613,50 +536,11 @@ export interface ClaimWithInsert {
   readonly end: () => void;
 }
 
-/** An attempt that was held ahead and has begun. */
-interface Unreported extends BegunAttempt {
-  readonly lane: string;
-}
-
 interface Exchange {
   readonly completed: Completed;
-  readonly begun: readonly Unreported[];
+  readonly begun: readonly Begun[];
   readonly claims: readonly LaneClaim[];
   readonly bounds: ClaimBounds;
-}
-
-/**
- * Orders what slots had in turn, so that the log never shows more at once than there are slots: first ends what the storage knows
- * as running; then as many as that begin and end, again and again; last begin those that go on. `ending` end in this exchange.
- */
-function inWaves(
-  finishes: readonly Finish[],
-  ending: readonly Unreported[],
-  lasting: readonly Unreported[],
-): Unreported[] {
-  if (ending.length === 0) return lasting.map((begun) => ({ ...begun, wave: 1 }));
-  const unreported = new Set(ending.map(({ token }) => token));
-  const freed = new Map<string, number>();
-  for (const { token, lane, freesSlot } of finishes)
-    if (freesSlot && !unreported.has(token)) freed.set(lane, (freed.get(lane) ?? 0) + 1);
-  const begun = new Map<string, number>();
-  let last = 0;
-  const waves = ending.map((each) => {
-    const before = begun.get(each.lane) ?? 0;
-    begun.set(each.lane, before + 1);
-    const wave = 1 + Math.floor(before / Math.max(freed.get(each.lane) ?? 0, 1));
-    last = Math.max(last, wave);
-    return { ...each, wave };
-  });
-  return [...waves, ...lasting.map((each) => ({ ...each, wave: last + 1 }))];
-}
-
-/** The record of a task that was held ahead and begins now. */
-function begunRecord(task: TaskRecord, startedAt: number): TaskRecord {
-  const attempts = task.attempts.map((attempt, index) =>
-    index === task.attempts.length - 1 ? { ...attempt, startedAt } : attempt,
-  );
-  return { ...task, state: "running", startedAt: task.startedAt ?? startedAt, attempts };
 }
 
 /** An end whose write failed on its own: it is tried again, or replaced by a failure of its task. */
