@@ -53,7 +53,9 @@ class TypesTest(unittest.TestCase):
         self.assertGreater(checked, 20)
 
     def test_private_functions_of_the_package_are_annotated_too(self):
-        for module in (rota._client, rota._errors, rota._http, rota._worker):
+        modules = [value for value in vars(rota).values() if inspect.ismodule(value)]
+        self.assertEqual(len(modules), len(list(PACKAGE.glob("_[a-z]*.py"))))
+        for module in modules:
             for value in vars(module).values():
                 if inspect.isfunction(value) and value.__module__ == module.__name__:
                     self.assertIn("return", typing.get_type_hints(value), value.__qualname__)

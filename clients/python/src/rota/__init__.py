@@ -8,8 +8,9 @@
 """
 
 from ._client import Client
+from ._context import Context
 from ._errors import Cancelled, ConnectionFailed, PermanentError, RetryLater, RotaError
-from ._worker import Context, Worker
+from ._worker import Worker
 
 __all__ = [
     "Cancelled",
