@@ -8,9 +8,11 @@ import type { Log } from "../model/log.ts";
 import type { Dashboard } from "./dashboard/dashboard.ts";
 import { serveDashboard } from "./dashboard/serve-dashboard.ts";
 import { EventStreams } from "./event-stream.ts";
+import type { HeldBytesOptions } from "./held-bytes.ts";
 import { MessageRuns } from "./message-runs.ts";
 import { admitCallers } from "./middleware/admission.ts";
 import { auditWrites } from "./middleware/audit.ts";
+import { boundBodies } from "./middleware/bound-bodies.ts";
 import { answerBrokenRequest, REQUEST_TIMEOUT_MS } from "./middleware/broken-requests.ts";
 import { chargeRequests } from "./middleware/charge-requests.ts";
 import { allowOrigins } from "./middleware/cors.ts";
@@ -30,7 +32,6 @@ import { Replays } from "./replays.ts";
 import type { RouteParts } from "./route-parts.ts";
 import { registerRoutes } from "./routes.ts";
 import { TaskWaits } from "./task-waits.ts";
-import type { UnreadBytesOptions } from "./unread-bytes.ts";
 
 /** More than all streams and waits together. Each connection takes memory, even an idle one. */
 const CONNECTIONS_MAX = 20_000;
@@ -60,7 +61,9 @@ export interface ServerOptions {
   /** For tests: how long a request may take to arrive, and a response to be read. */
   readonly patience?: { readonly requestMs: number; readonly unreadMs: number };
   /** For tests: how many bytes of responses may be unread. */
-  readonly unreadBytes?: UnreadBytesOptions;
+  readonly unreadBytes?: HeldBytesOptions;
+  /** For tests: how many bytes of bodies may be on their way. */
+  readonly bodyBytes?: HeldBytesOptions;
   /** For tests: the clock of heartbeats. */
   readonly clock?: Clock;
 }
@@ -76,6 +79,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
     cors,
     patience,
     unreadBytes,
+    bodyBytes,
   } = options;
   const { requestMs, unreadMs } = patience ?? { requestMs: REQUEST_TIMEOUT_MS, unreadMs: UNREAD_MS };
   const app = Fastify({
@@ -136,6 +140,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
     hasSecondTenant,
     ...(unreadBytes === undefined ? {} : { unreadBytes }),
   });
+  boundBodies(app, { hasSecondTenant, bodyBytes });
   auditWrites(app, rota.audit);
   refuseUnknownRoutes(app);
   refuseUnknownNames(app);

@@ -140,6 +140,90 @@ describe("a client that asks for much", () => {
   });
 });
 
+describe("bodies", () => {
+  const [CHUNKED, MEASURED] = ["Transfer-Encoding: chunked", "Content-Length: 60000"];
+  const chunks = (length: number, count: number) =>
+    `${length.toString(16)}\r\n${"x".repeat(length)}\r\n`.repeat(count);
+
+  async function openWithKeys(options: Partial<ServerOptions> = {}) {
+    const server = await openImpatient({ patience: { requestMs: 600_000, unreadMs: 200 }, ...options });
+    const newKey = async () => (await server.rota.keys.create({ role: "operator", name: "a test" })).key;
+    const keys = [await newKey(), await newKey()] as const;
+    const head = (key: string, length: string) =>
+      `POST /tasks HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\n${length}\r\n\r\n`;
+    const post = (key: string, payload: string) =>
+      fetch(`${server.url}/tasks`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+        body: JSON.stringify({ payload }),
+      });
+    return { ...server, keys, head, post };
+  }
+
+  test.each([
+    ["with a length", MEASURED, "x"],
+    ["in chunks", CHUNKED, chunks(30_000, 2)],
+  ])(
+    "%s that never end take a bounded part of the memory, and not that of other keys",
+    async (_what, length, begun) => {
+      const { port, keys, head, post } = await openWithKeys({
+        bodyBytes: { max: 1_000_000, maxEach: 140_000 },
+      });
+      const [slow, other] = keys;
+      const sockets: Socket[] = [];
+      const isRefused = async () => (await post(slow, "x".repeat(20_000))).status === 429;
+      await until(() => {
+        const socket = connect(port, "127.0.0.1").on("error", () => {});
+        onTestFinished(() => void socket.destroy());
+        socket.write(`${head(slow, length)}${begun}`);
+        sockets.push(socket);
+        return isRefused();
+      }, "the key to be refused");
+      expect(sockets.length).toBeLessThanOrEqual(5);
+      const refused = await post(slow, "x".repeat(20_000));
+      expect(await refused.json()).toMatchObject({
+        code: "rate_limited",
+        error: expect.stringContaining(
+          "the bodies that are being received of this API key may take 140000 bytes",
+        ),
+      });
+      expect((await post(slow, "small")).status).toBe(202);
+      expect((await post(other, "x".repeat(20_000))).status).toBe(202);
+      for (const socket of sockets) socket.destroy();
+      await until(async () => !(await isRefused()), "the key to be admitted again");
+    },
+  );
+
+  test("that have been received are not counted any more", async () => {
+    const { port, keys, head } = await openWithKeys({ bodyBytes: { max: 1_000_000, maxEach: 100_000 } });
+    const body = JSON.stringify({ payload: "x".repeat(59_985) }).padEnd(60_000);
+    const times = 5;
+    const answer = await talk(port, (socket) => {
+      const chunked = `${head(keys[0], CHUNKED)}ea60\r\n${body}\r\n0\r\n\r\n`;
+      let answered = 0;
+      const next = () =>
+        answered === 2 * times
+          ? socket.end()
+          : socket.write(answered % 2 ? chunked : `${head(keys[0], MEASURED)}${body}`);
+      socket.on("data", (text) => {
+        if (!String(text).includes("taskId")) return;
+        answered += 1;
+        next();
+      });
+      next();
+    });
+    expect(answer.match(/HTTP\/1\.1 202 /g)).toHaveLength(2 * times);
+  });
+
+  test("in very many chunks are refused before they have all arrived", async () => {
+    const { port, keys, head } = await openWithKeys();
+    const answer = await talk(port, (socket) => {
+      socket.write(`${head(keys[0], CHUNKED)}${chunks(1, 17_000)}`);
+    });
+    expect(answer).toMatch(/^HTTP\/1.1 413 .*each chunk counts as 64 bytes at least/s);
+  });
+});
+
 test("a server that closes waits for a request that arrives, and not for a connection that never sent a byte", async () => {
   // Nothing else would close a connection before the test is over.
   const { app, port, connections } = await openImpatient({ patience: { requestMs: 600_000, unreadMs: 200 } });

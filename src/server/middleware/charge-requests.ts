@@ -131,11 +131,6 @@ export function chargeRequests(app: FastifyInstance, pageTurns: ReadTurns): void
   });
 }
 
-/** Charges a body that came without its length. Throws `rate_limited`. */
-export function chargeBody(request: FastifyRequest, bytesIn: number): void {
-  if (request.headers["content-length"] === undefined) request.charge?.pay({ bytesIn });
-}
-
 /** Ends the charge of requests for which no hook runs: streams, and callers that disconnect. */
 function endWhenClosed({ charge }: FastifyRequest, reply: FastifyReply): void {
   if (charge !== null && !charge.isSmall) whenClosed(reply.raw, () => charge.end());

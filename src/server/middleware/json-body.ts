@@ -5,7 +5,6 @@ import { JSON_DEPTH_MAX } from "../../model/input/task-input.ts";
 import { hugeNumberIn } from "../../model/text/huge-numbers.ts";
 import { parseOwnJson } from "../../model/text/own-json.ts";
 import { TurnBudget } from "../../services/turn-budget.ts";
-import { chargeBody } from "./charge-requests.ts";
 
 /** Of the path to a wrong value, this much is in the error. */
 const PATH_SHOWN_MAX = 100;
@@ -25,7 +24,6 @@ export function acceptJsonBodies(app: FastifyInstance): void {
     "application/json",
     { parseAs: "buffer" },
     async (request: FastifyRequest, body: Buffer) => {
-      chargeBody(request, body.byteLength);
       if (body.byteLength < LARGE_BYTES) return parseJson(body);
       const owner = request.callerContext?.caller.tenant ?? null;
       if (turns.isOver) await turns.next(owner);

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Clock } from "../../model/clock.ts";
-import { UNREAD_BYTES, UnreadBytes, type UnreadBytesOptions } from "../unread-bytes.ts";
+import { HELD_BYTES, HeldBytes, type HeldBytesOptions } from "../held-bytes.ts";
 
 /** If a caller reads nothing of a response for this long, it does not wait for it any more. */
 export const UNREAD_MS = 30_000;
@@ -10,12 +10,17 @@ const WHOLE = 10;
 /** Smaller responses fit into the buffers of the operating system. */
 const SMALL_BYTES = 65_536;
 
+const UNREAD = {
+  what: "the unread responses",
+  advice: "read them first, or request less at once",
+} as const;
+
 const READS = ["GET", "HEAD"];
 
 export interface UnreadAnswersOptions {
   readonly unreadMs: number;
   readonly clock: Clock;
-  readonly unreadBytes?: UnreadBytesOptions;
+  readonly unreadBytes?: HeldBytesOptions;
   readonly hasSecondTenant: () => boolean;
 }
 
@@ -24,8 +29,8 @@ export interface UnreadAnswersOptions {
  * that does not read is closed. Streams are written only as they are read, so they are not counted.
  */
 export function boundUnreadAnswers(app: FastifyInstance, options: UnreadAnswersOptions): void {
-  const { unreadMs, clock, unreadBytes = UNREAD_BYTES, hasSecondTenant } = options;
-  const unread = new UnreadBytes(unreadBytes, hasSecondTenant);
+  const { unreadMs, clock, unreadBytes = HELD_BYTES, hasSecondTenant } = options;
+  const unread = new HeldBytes({ ...unreadBytes, ...UNREAD }, hasSecondTenant);
   const connections = new Connections();
 
   // Before any work for a caller that does not read. Responses of open routes are small, and have no caller.

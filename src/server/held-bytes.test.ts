@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { UnreadBytes } from "./unread-bytes.ts";
+import { HeldBytes } from "./held-bytes.ts";
 
 const [a, b, c] = ["a", "b", "c"].map((keyId) => ({ keyId, tenant: "one" })) as [Owner, Owner, Owner];
 const none = { keyId: null, tenant: "one" };
@@ -10,8 +10,14 @@ interface Owner {
   readonly tenant: string;
 }
 
+const newBytes = (hasSecondTenant: () => boolean) =>
+  new HeldBytes(
+    { max: 100, maxEach: 40, what: "the unread responses", advice: "read them" },
+    hasSecondTenant,
+  );
+
 test("no key takes the room of all others, and each has its own back once its answers are read", () => {
-  const unread = new UnreadBytes({ max: 100, maxEach: 40 }, () => false);
+  const unread = newBytes(() => false);
   const read = unread.add(a, 30);
   expect(() => unread.add(a, 11)).toThrow("the unread responses of this API key");
   unread.add(a, 10);
@@ -26,7 +32,7 @@ test("no key takes the room of all others, and each has its own back once its an
 });
 
 test("all keys together have an end of their room", () => {
-  const unread = new UnreadBytes({ max: 100, maxEach: 40 }, () => false);
+  const unread = newBytes(() => false);
   for (const owner of [a, b, none]) unread.add(owner, 30);
   for (const owner of [c, none]) {
     expect(() => unread.add(owner, 11)).toThrow("the unread responses of all callers");
@@ -34,7 +40,7 @@ test("all keys together have an end of their room", () => {
 });
 
 test("what is larger than all the room is answered when it is alone", () => {
-  const unread = new UnreadBytes({ max: 100, maxEach: 40 }, () => false);
+  const unread = newBytes(() => false);
   const read = unread.add(a, 500);
   expect(() => unread.add(b, 1)).toThrow();
   read();
@@ -42,7 +48,7 @@ test("what is larger than all the room is answered when it is alone", () => {
 });
 
 test("all keys of a tenant together take half of the room if there is a second tenant", () => {
-  const unread = new UnreadBytes({ max: 100, maxEach: 40 }, () => true);
+  const unread = newBytes(() => true);
   const read = unread.add(a, 30);
   expect(() => unread.add(b, 21)).toThrow("the unread responses of this tenant may take 50 bytes");
   unread.add(b, 20);
