@@ -120,7 +120,7 @@ describe("nothing acknowledged is lost", () => {
   ]);
 });
 
-describe("what was submitted once is there once", () => {
+describe("each submission creates one task", () => {
   const log = [...DONE, "b created", "b started", "b completed"];
   const both = { a: { metadata: { marker: "m" } }, b: { metadata: { marker: "m" } } };
   expectOf(acceptedOnce, [
@@ -186,7 +186,7 @@ describe("no task has two live attempts", () => {
   ]);
 });
 
-describe("what agents saw is what was granted", () => {
+describe("each attempt calls its agent once", () => {
   const answer = { result: "result of a" };
   const first = madeCall({ taskId: "a", attempt: 1, began: 1, ended: 2 });
   const second = madeCall({ taskId: "a", attempt: 2, began: 3, ended: 4, answer });
@@ -541,7 +541,7 @@ describe("sessions keep their order", () => {
   ]);
 });
 
-describe("dependants go by what they depend on", () => {
+describe("dependants follow their dependencies", () => {
   const tasks = { b: { dependsOn: ["a"] } };
   const waits = "b created waiting_dependency";
   const handed = [
@@ -592,7 +592,7 @@ describe("dependants go by what they depend on", () => {
   ]);
 });
 
-describe("batches are complete once", () => {
+describe("each batch completes once", () => {
   const tasks = { a: { batchId: "x" }, b: { batchId: "x" } };
   const begun = ["a created", "b created", "a started", "a completed"];
   expectOf(batches, [
@@ -817,7 +817,7 @@ describe("every due moment of a schedule that is edited has one row", () => {
   ]);
 });
 
-describe("what is done to a schedule holds", () => {
+describe("edits of schedules take effect", () => {
   const deleted: readonly Edit[] = [{ deed: "deleted", scheduleId: 1, before: "z" }];
   const fired = (...log: string[]) => ({ log, tasks: { a: { scheduleId: 1 } } });
   const done = ["z created", "z started", "z completed"];
@@ -893,7 +893,7 @@ describe("every event is sent once and in order", () => {
   ]);
 });
 
-describe("no tenant sees what belongs to another", () => {
+describe("no tenant sees objects of another", () => {
   const story = { log: ["a created", "x/b created", "a cancelled"] };
   const view = (tenantId: string, ...things: string[]) => ({ tenantId, things });
   const own = [view("default", "task a", "event 1", "event 3"), view("x", "task x/b", "event 2")];
@@ -924,7 +924,7 @@ test("what the doctor finds is found", () => {
   ]);
 });
 
-describe("what is done to many comes to its end", () => {
+describe("bulk actions run to their end", () => {
   const bulk = {
     bulkId: "blk_1",
     action: "cancel",
@@ -952,7 +952,7 @@ describe("what is done to many comes to its end", () => {
   ]);
 });
 
-describe("what is counted is what happened", () => {
+describe("statistics match the events", () => {
   const story = { log: [...DONE, "x/b created", "x/b cancelled"] };
   const counts = { submitted: 1, started: 1, done: 1, failed: 0, cancelled: 0 };
   const of = (more: Partial<typeof counts>) => ({
