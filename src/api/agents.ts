@@ -21,12 +21,12 @@ export const agent = z
     source: z
       .enum(["config", "stored", "built-in"])
       .describe(
-        "The configuration (or the program), this API, or Rota itself. Only `stored` ones change here.",
+        "Where the agent is defined: `config` (the configuration or a program), `stored` (this API), or `built-in`. Only `stored` agents can be changed here.",
       ),
   })
   .meta({
     id: "Agent",
-    description: "An agent that Rota knows.",
+    description: "An agent.",
     examples: [{ ...AGENT.examples[0], source: "stored" }],
   });
 
@@ -38,7 +38,7 @@ export const agentList = z
   })
   .meta({
     id: "AgentList",
-    description: "The agents that Rota knows.",
+    description: "A page of agents.",
     examples: [{ agents: [{ id: "index", source: "built-in" }], count: 1, nextCursor: null }],
   });
 
@@ -60,8 +60,9 @@ const params = z.strictObject({ id: z.string().describe("The id, URL-encoded: a 
 export const createAgent = {
   operationId: "createAgent",
   tags,
-  summary: "Make an agent known",
-  description: "Stored, and known to all nodes at once. A task may also name an agent that is not listed.",
+  summary: "Create an agent",
+  description:
+    "The agent is stored, and all nodes can use it at once. A task may also name an agent that is not listed.",
   body: agentInput,
   response: { 201: agent, ...errorAnswers("conflict", "storage_unavailable") },
 };
@@ -70,7 +71,7 @@ export const listAgents = {
   operationId: "listAgents",
   tags,
   summary: "List agents",
-  description: "By id: those of the configuration, those made here, and `index`, which is always there.",
+  description: "All agents by id: those of the configuration, stored ones, and `index`, which always exists.",
   querystring: querySchema(AGENT_PAGE),
   response: { 200: agentList, ...errorAnswers("storage_unavailable") },
 };
@@ -78,8 +79,8 @@ export const listAgents = {
 export const getAgent = {
   operationId: "getAgent",
   tags,
-  summary: "Look at an agent",
-  description: "What is known of one agent.",
+  summary: "Get an agent",
+  description: "One agent with its executor and limits.",
   params,
   response: { 200: agent, ...errorAnswers("not_found", "storage_unavailable") },
 };
@@ -89,7 +90,7 @@ export const updateAgent = {
   tags,
   summary: "Change an agent",
   description:
-    "What is left out stays, null takes it away. An agent of the configuration changes only there: 409.",
+    "Fields that are left out stay; null removes a field. An agent of the configuration can be changed only there: 409.",
   params,
   body: agentChanges,
   response: { 200: agent, ...errorAnswers("not_found", "conflict", "storage_unavailable") },
@@ -99,7 +100,7 @@ export const deleteAgent = {
   operationId: "deleteAgent",
   tags,
   summary: "Forget an agent",
-  description: "Its tasks stay, and are those of an agent that is not listed.",
+  description: "Its tasks stay. From now on the executor of their kind runs them.",
   params,
   response: { 200: deletedAgent, ...errorAnswers("not_found", "conflict", "storage_unavailable") },
 };

@@ -25,7 +25,7 @@ const AUDIT_EXAMPLE = {
 const auditRecord = z
   .strictObject({
     at: time,
-    keyId: z.string().nullable().describe("Null: no key was asked for."),
+    keyId: z.string().nullable().describe("Null: the change was made without an API key."),
     route: z.string().describe("What was done."),
     subject: z
       .string()
@@ -42,7 +42,11 @@ const auditRecord = z
       .describe("401, 403 or 429 if the request was refused; left out: it was carried out."),
     count: z.int().exactOptional().describe("With `status`: how many refused requests this entry counts."),
   })
-  .meta({ id: "AuditRecord", description: "Who did what, and when.", examples: [AUDIT_EXAMPLE] });
+  .meta({
+    id: "AuditRecord",
+    description: "A change or a refused request: who, what and when.",
+    examples: [AUDIT_EXAMPLE],
+  });
 
 export const auditPage = z
   .strictObject({
@@ -52,7 +56,7 @@ export const auditPage = z
   })
   .meta({
     id: "AuditPage",
-    description: "What was done with the keys of a tenant, newest first.",
+    description: "Entries of the audit log, newest first.",
     examples: [{ entries: [AUDIT_EXAMPLE], count: 1, nextCursor: null }],
   });
 

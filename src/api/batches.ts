@@ -52,7 +52,7 @@ export const submitBatch = {
   tags: ["tasks"],
   summary: "Submit many tasks at once",
   description:
-    "All are checked before any is stored: a malformed one refuses the whole batch and is named by its index. Then each is accepted or rejected by itself.",
+    "All tasks are checked before any is stored: if one is malformed, the whole batch is refused, and the error names its index. Then each task is accepted or rejected by itself.",
   body: batchInput,
   response: {
     202: submittedBatch,
@@ -75,7 +75,7 @@ export const batch = z
     batchId: z.string(),
     parallelism: z.int().nullable().describe("How many of its tasks run at once; null: no bound of its own."),
     createdAt: time,
-    completedAt: time.exactOptional().describe("When all of its tasks had ended for the first time."),
+    completedAt: time.exactOptional().describe("When all of its tasks had ended, for the first time."),
     counts: z.partialRecord(z.enum(TASK_STATES), z.int()).describe("States without any are left out."),
     tasks: z
       .array(
@@ -92,11 +92,11 @@ export const batch = z
     edges: z
       .array(z.strictObject({ from: z.string(), to: z.string() }))
       .readonly()
-      .describe("Who waits for whom: `to` starts after `from`."),
+      .describe("The dependencies: `to` starts after `from`."),
   })
   .meta({
     id: "Batch",
-    description: "A batch as it is now.",
+    description: "A batch with the states of its tasks.",
     examples: [
       {
         batchId: "bat_019a8f6e",
@@ -115,8 +115,8 @@ export const batch = z
 export const getBatch = {
   operationId: "getBatch",
   tags: ["tasks"],
-  summary: "Look at a batch",
-  description: "The states of its tasks, and who waits for whom.",
+  summary: "Get a batch",
+  description: "The states of its tasks, and which task waits for which.",
   params: batchId,
   response: { 200: batch, ...errorAnswers("not_found", "storage_unavailable") },
 };
@@ -125,12 +125,12 @@ export const cancelBatch = {
   operationId: "cancelBatch",
   tags: ["tasks"],
   summary: "Cancel a batch",
-  description: "Ends all of its tasks that have not ended.",
+  description: "Cancels all of its tasks that have not ended.",
   params: batchId,
   response: {
-    200: z.strictObject({ cancelled: z.int().describe("How many were ended.") }).meta({
+    200: z.strictObject({ cancelled: z.int().describe("The number of cancelled tasks.") }).meta({
       id: "CancelledBatch",
-      description: "What of the batch was ended.",
+      description: "The result of cancelling a batch.",
       examples: [{ cancelled: 3 }],
     }),
     ...errorAnswers("not_found", "storage_unavailable"),

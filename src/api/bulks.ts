@@ -94,7 +94,7 @@ export const startBulk = {
   tags,
   summary: "Cancel, retry or delete many tasks",
   description:
-    "Acts on the tasks accepted before the request (`retry` and `delete`: ended before it), each at most once, in slices in the background. It continues after a restart. With `dryRun` nothing changes, and the status is 200.",
+    "Acts on the tasks that were accepted before the request (`retry` and `delete`: that had ended before it), on each at most once. It works in the background, 100 tasks at a time, and continues after a restart. With `dryRun` nothing changes, and the status is 200.",
   body: bulkInput,
   response: {
     200: bulkPreview,
@@ -117,7 +117,7 @@ export const abortBulk = {
   tags,
   summary: "Abort a bulk action",
   description:
-    "It ends after the current slice. Tasks that it has acted on stay as they are, and so does a bulk action that has ended.",
+    "The bulk action ends after the current 100 tasks. Tasks that it has acted on stay as they are. If it has ended already, nothing changes.",
   params,
   response: { 200: bulk, ...errorAnswers("not_found", "storage_unavailable") },
 };

@@ -16,8 +16,8 @@ const shownConfig = z.record(z.string(), z.unknown()).meta({
 export const getConfig = {
   operationId: "getConfig",
   tags: ["node"],
-  summary: "Look at the configuration",
+  summary: "Get the configuration",
   description:
-    "Of the process that was asked: file, variables and flags together, as they were taken over last.",
+    "The configuration of the responding process: file, variables and flags together, as they were last applied.",
   response: { 200: shownConfig, ...errorAnswers() },
 };

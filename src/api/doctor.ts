@@ -12,7 +12,7 @@ const check = z
   })
   .meta({
     id: "DoctorCheck",
-    description: "One thing that was looked at.",
+    description: "One check.",
     examples: [{ name: "counters", ok: true, summary: "Every counter equals its rows.", findings: [] }],
   });
 
@@ -20,7 +20,7 @@ const doctorReport = z
   .strictObject({ ok: z.boolean().describe("Whether no check found anything."), checks: z.array(check) })
   .meta({
     id: "DoctorReport",
-    description: "What an examination found.",
+    description: "The report of the doctor.",
     examples: [
       {
         ok: true,
@@ -48,7 +48,7 @@ export const getDoctor = {
     "Checks the stored data, and changes nothing: recounts every counter, and checks that every due time of every schedule since its last change has a run, that the statistics over time add up, and that the hash chains of the audit log are valid. It reads every row in small steps, so that other work continues, and stops when the connection is closed. A node runs one check at a time: a second request gets the same report. With `Accept: text/event-stream` it reports progress: events `progress` `{check, done, total}`, and `report` or `error` at the end.",
   response: {
     200: {
-      description: "What was found. Or how far it is, and then what was found, as events.",
+      description: "The report; or a stream with events of the progress, and then the report.",
       content: {
         "application/json": { schema: doctorReport },
         "text/event-stream": { schema: z.string().meta({ examples: [STREAM_EXAMPLE] }) },

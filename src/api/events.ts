@@ -46,7 +46,7 @@ export const event = z
     batchId: z.string().exactOptional(),
     sessionKey: z.string().exactOptional(),
     scheduleId: z.int().exactOptional().describe("The schedule that the task is a run of."),
-    state: z.enum(TASK_STATES).describe("What the task is now."),
+    state: z.enum(TASK_STATES).describe("The state of the task after the change."),
     timestamp: time,
     result: z
       .unknown()
@@ -73,7 +73,7 @@ export const event = z
   })
   .meta({
     id: "Event",
-    description: "The `data` of an event; its `id` is the number to go on from, its `event` the type.",
+    description: "The `data` of an event; its `id` is the number to resume after, its `event` the type.",
     examples: [EVENT_EXAMPLE, BATCH_EXAMPLE],
   });
 
@@ -81,20 +81,20 @@ export const event = z
 export const gap = z
   .strictObject({
     after: z.int().describe("The number that the client sent, or saw last."),
-    oldest: z.int().describe("The oldest event there is."),
+    oldest: z.int().describe("The oldest stored event."),
   })
   .meta({
     id: "Gap",
     description:
-      "The `data` of the event `gap`: some events after the one asked for have been deleted, or, where `oldest` is not above `after`, the database was restored to an earlier state. What is known of tasks should be read anew.",
+      "The `data` of the event `gap`: some events after the requested one have been deleted or, if `oldest` is not above `after`, the database was restored to an earlier state. A client that keeps a copy of tasks should read them again.",
     examples: [{ after: 17, oldest: 400 }],
   });
 
 const eventQuery = z.strictObject({
-  agentId: z.string().exactOptional().describe("Only what concerns this agent."),
-  batchId: z.string().exactOptional().describe("Only what concerns this batch."),
-  sessionKey: z.string().exactOptional().describe("Only what concerns this session."),
-  scheduleId: z.string().exactOptional().describe("Only what concerns runs of this schedule."),
+  agentId: z.string().exactOptional().describe("Only events of this agent."),
+  batchId: z.string().exactOptional().describe("Only events of this batch."),
+  sessionKey: z.string().exactOptional().describe("Only events of this session."),
+  scheduleId: z.string().exactOptional().describe("Only events of runs of this schedule."),
   lastEventId: z
     .string()
     .exactOptional()
@@ -158,7 +158,7 @@ export const streamEvents = {
   tags: ["events"],
   summary: "Follow what happens",
   description:
-    "Server-sent events, from now on or after the one that `Last-Event-ID` names, without gap or doubling. Should events have been deleted that would have come, an event `gap` comes first; should the database be restored to an earlier state, one comes then. A comment every 15 seconds keeps the connection.",
+    "Server-sent events: new ones, or all after the one that `Last-Event-ID` names, each once. If some of these have been deleted, the stream starts with an event `gap`. If the database is restored to an earlier state, it sends a `gap`, too. A comment every 15 seconds keeps the connection open.",
   querystring: eventQuery,
   headers: eventHeaders,
   response: {

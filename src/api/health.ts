@@ -7,13 +7,13 @@ export const health = z
     status: z.literal("ok"),
     version: z.string(),
     state: z.enum(["created", "running", "draining", "drained", "stopped"]),
-    startedAt: time.describe("When this process started to count."),
+    startedAt: time.describe("When this process started."),
     storage: z.enum(["ok", "unavailable"]).describe("Whether the storage accepts durable writes."),
     storageError: z.string().exactOptional().describe("Why the storage is unavailable."),
     scheduler: z
       .literal("disabled")
       .exactOptional()
-      .describe("`scheduler.enabled` is false: this process takes and starts nothing. Left out: it does."),
+      .describe("Present if `scheduler.enabled` is false: this process accepts and starts nothing."),
     config: z
       .union([
         z.strictObject({ ok: z.literal(true) }),
@@ -23,7 +23,7 @@ export const health = z
   })
   .meta({
     id: "Health",
-    description: "How the process is.",
+    description: "The health of the process.",
     examples: [
       {
         status: "ok",
@@ -44,14 +44,14 @@ export const getHealth = {
   operationId: "getHealth",
   tags: ["node"],
   summary: "How it is",
-  description: "Answers 200 as long as the process lives, whatever else is wrong.",
+  description: "Responds 200 as long as the process lives, whatever else is wrong.",
   response: { 200: health, ...errorAnswers() },
 };
 
 export const getReady = {
   operationId: "getReady",
   tags: ["node"],
-  summary: "Whether to send it work",
-  description: "503 while the process stops, or while nothing can be written to its database.",
+  summary: "Check whether the node accepts work",
+  description: "503 while the process stops, or cannot write to its database.",
   response: { 200: ready, ...errorAnswers("draining", "storage_unavailable") },
 };

@@ -37,7 +37,7 @@ const keyInfo = z
     expiresAt: time.exactOptional().describe("Left out: it does not expire."),
     lastUsedAt: time.exactOptional().describe("Left out: it was never used."),
   })
-  .meta({ id: "Key", description: "What is known of a key, which is not the key.", examples: [KEY_EXAMPLE] });
+  .meta({ id: "Key", description: "A key, without its secret.", examples: [KEY_EXAMPLE] });
 
 export const keyList = z.strictObject({ keys: z.array(keyInfo).readonly(), count: z.int() }).meta({
   id: "KeyList",
@@ -95,7 +95,7 @@ export const deleteKey = {
   tags,
   summary: "Delete a key",
   description:
-    "It is refused within a second, on every node, and streams that were opened with it end. 404 for a key of another tenant, unless that is named.",
+    "Every node refuses the key within a second, and ends the streams that were opened with it. 404 for a key of another tenant, unless `tenantId` names that tenant.",
   params,
   querystring: ownerQuery,
   response: { 200: deletedKey, ...errorAnswers("not_found", "storage_unavailable") },

@@ -30,13 +30,13 @@ export const lane = z
 
 export const laneList = z.strictObject({ lanes: z.array(lane).readonly() }).meta({
   id: "LaneList",
-  description: "The lanes there are.",
+  description: "All lanes.",
   examples: [{ lanes: [LANE_EXAMPLE] }],
 });
 
 export const clearedLane = z.strictObject({ cancelled: z.int() }).meta({
   id: "ClearedLane",
-  description: "How many tasks waited in it and were cancelled.",
+  description: "The number of cancelled tasks.",
   examples: [{ cancelled: 12 }],
 });
 
@@ -53,14 +53,14 @@ export const listLanes = {
   operationId: "listLanes",
   tags,
   summary: "List lanes",
-  description: "Every lane, with how much runs and waits in it.",
+  description: "All lanes, with their running and waiting tasks.",
   response: { 200: laneList, ...errorAnswers("storage_unavailable") },
 };
 
 export const putLane = {
   operationId: "putLane",
   tags,
-  summary: "Change or make a lane",
+  summary: "Create or replace a lane",
   description:
     "Stores the lane, which applies on all nodes at once. Running tasks continue. A lane of a file or a variable can be changed only there: 409.",
   params,
@@ -71,7 +71,7 @@ export const putLane = {
 export const clearLane = {
   operationId: "clearLane",
   tags,
-  summary: "Cancel what waits in a lane",
+  summary: "Cancel the waiting tasks of a lane",
   description:
     "Cancels all waiting tasks of the lane, with the error `lane_cleared`. Running tasks continue.",
   params,

@@ -7,7 +7,7 @@ export const me = z
   .strictObject({
     role: z.enum(ROLES).describe("What the key allows; `admin` where the server has no keys."),
     keyId: z.string().nullable().describe("Null: the server has no keys, and needs none."),
-    keyName: z.string().nullable().describe("What the key is called."),
+    keyName: z.string().nullable().describe("The name of the key."),
     tenantId: z.string(),
     tenantName: z.string(),
     agentId: z.string().exactOptional().describe("With the role `agent`: its agent."),
@@ -38,6 +38,6 @@ export const getMe = {
   operationId: "getMe",
   tags: ["node"],
   summary: "Who am I",
-  description: "The role and the tenant of the key that is sent, and the node that answers.",
+  description: "The role and the tenant of the key in the request, and the responding node.",
   response: { 200: me, ...errorAnswers("storage_unavailable") },
 };

@@ -11,7 +11,7 @@ export const getMetrics = {
   tags: ["node"],
   summary: "What Prometheus reads",
   description:
-    "Counters and durations of this process, and the queue over all nodes, in the text format of Prometheus. While the database is away, those of this process alone.",
+    "Counters and durations of this process, and the queue over all nodes, in the text format of Prometheus. While the database is unreachable, only those of this process.",
   response: {
     200: {
       description: "The text format of Prometheus.",

@@ -70,7 +70,7 @@ const scheduleNotification = z
     moments: z.int().exactOptional().describe("How many due times the run covers."),
     timestamp,
   })
-  .meta({ id: "ScheduleNotification", description: "What a schedule or one of its runs did." });
+  .meta({ id: "ScheduleNotification", description: "A change of a schedule or of one of its runs." });
 
 const workerNotification = z
   .strictObject({
@@ -88,7 +88,7 @@ const workerNotification = z
 /** The `data` of an event of the stream. Its number is the `id` of the event. */
 export const notification = z.discriminatedUnion("kind", [scheduleNotification, workerNotification]).meta({
   id: "Notification",
-  description: "The `data` of an event `notification`; its `id` is the number to go on from.",
+  description: "The `data` of an event `notification`; its `id` is the number to resume after.",
   examples: [COMPLETED_EXAMPLE, PAUSED_EXAMPLE, LOST_EXAMPLE],
 });
 
@@ -111,7 +111,7 @@ export const streamNotifications = {
   tags: ["notifications"],
   summary: "Follow what schedules and workers do",
   description:
-    "Server-sent events: `open`, then a `notification` for each run that starts, ends, is skipped or missed for each schedule that is paused or canceled and for each worker that registers or is lost, from now on or after the one that `Last-Event-ID` names. Should some have been deleted that would have come, an event `gap` follows `open`; should the database be restored to an earlier state, one comes then. A comment every 30 seconds keeps the connection.",
+    "Server-sent events: `open`, then a `notification` for each run that starts, ends, is skipped or missed, each schedule that is paused or canceled, and each worker that registers or is lost. The stream sends new notifications, or all after the one that `Last-Event-ID` names. If some of these have been deleted, an event `gap` follows `open`. If the database is restored to an earlier state, the stream sends a `gap`, too. A comment every 30 seconds keeps the connection open.",
   querystring: streamQuery,
   headers: streamHeaders,
   response: {

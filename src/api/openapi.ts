@@ -13,6 +13,6 @@ export const getOpenApi = {
   operationId: "getOpenApi",
   tags: ["node"],
   summary: "This description",
-  description: "Every route with what it takes and answers, as OpenAPI 3.1.",
+  description: "Every route with its requests and responses, as OpenAPI 3.1.",
   response: { 200: openApiDocument, ...errorAnswers() },
 };

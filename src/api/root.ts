@@ -9,7 +9,7 @@ const root = z
   })
   .meta({
     id: "Root",
-    description: "What answers here, and where to look next.",
+    description: "The name of the server, and links to its main routes.",
     examples: [{ name: "rota", version: "0.1.0", links: { tasks: "/tasks", openapi: "/openapi.json" } }],
   });
 

@@ -47,7 +47,7 @@ const run = z
     queue_task_id: z.string().nullable().describe("Its task: `GET /tasks/{id}` shows it."),
     due_at: seconds.describe("The due time; of several, the last."),
     moments: z.int().describe("How many due times it covers."),
-    status: z.enum(RUN_STATUSES).describe("`skipped` and `missed` never ran."),
+    status: z.enum(RUN_STATUSES).describe("`skipped` and `missed` runs never started."),
     reason: z.string().nullable().describe("Why it was skipped or missed, or why a caller ended it."),
     started_at: seconds.describe("When it fired; 0: it did not."),
     completed_at: seconds.describe("When it ended, or was recorded as skipped or missed; 0: it is running."),
@@ -59,7 +59,7 @@ const run = z
     error_message: z.string().nullable(),
     input_tokens: z.number(),
     output_tokens: z.number(),
-    attempt: z.int().describe("How often it was tried."),
+    attempt: z.int().describe("The number of the last attempt."),
   })
   .meta({
     id: "Run",
@@ -105,7 +105,7 @@ export const listRuns = {
 export const getRun = {
   operationId: "getRun",
   tags,
-  summary: "Look at a run",
+  summary: "Get a run",
   description: "One due time of a schedule and its outcome.",
   params: z.strictObject({ id: z.string().describe("The `id`, a number.") }),
   response: { 200: shownRun, ...errorAnswers("not_found", "storage_unavailable") },

@@ -9,7 +9,7 @@ export const schedulerStats = z
     queue: z
       .strictObject({
         totalQueued: count.describe(
-          "What admission counts: submitted tasks that wait, `delayed` and `waiting_dependency` included.",
+          "Waiting tasks as admission counts them, including `delayed` and `waiting_dependency` tasks.",
         ),
         totalInflight: count,
         agentCounts: z.record(z.string(), count).describe("The same as `totalQueued`, by agent."),
@@ -51,7 +51,7 @@ export const schedulerStats = z
   })
   .meta({
     id: "SchedulerStats",
-    description: "The queue, what this process did since it started, and the numbers it works with.",
+    description: "Counts of the queue, counters of this process since it started, and its limits.",
     examples: [
       {
         queue: { totalQueued: 5, totalInflight: 2, agentCounts: { crawler: 3, scraper: 2 } },
@@ -82,8 +82,8 @@ export const schedulerStats = z
 export const getSchedulerStats = {
   operationId: "getSchedulerStats",
   tags: ["scheduler"],
-  summary: "The scheduler in numbers",
+  summary: "Get the counters of the scheduler",
   description:
-    "A look at the queue, at what this process did since it started, and at the numbers it works with.",
+    "Counts of the queue over all nodes, counters of this process since it started, and its limits.",
   response: { 200: schedulerStats, ...errorAnswers("storage_unavailable") },
 };

@@ -36,7 +36,7 @@ export const schedulePreview = z
   })
   .meta({
     id: "SchedulePreview",
-    description: "What would come of a schedule.",
+    description: "The due times of a schedule that is not stored.",
     examples: [
       {
         normalized: "every day at 02:30",
@@ -108,7 +108,7 @@ const scheduledTask = z
     fire_at: seconds.describe("The due time of a one-time schedule; 0 for a recurring one."),
     recur_json: z.string().nullable().describe("The rule of a recurring schedule, as JSON."),
     tz: z.string(),
-    next_fire_at: seconds.describe("When it is due next; 0: nothing is."),
+    next_fire_at: seconds.describe("The next due time; 0: there is none."),
     status: z
       .enum(SCHEDULE_STATUSES)
       .describe(
@@ -136,14 +136,12 @@ const scheduledTask = z
     depth: z.int().exactOptional().describe("How many tasks are above it in that tree."),
     created_at: seconds,
     updated_at: seconds,
-    last_run_at: seconds.describe("When it fired last."),
+    last_run_at: seconds.describe("The last time it fired."),
     last_run_id: z.int().describe("The run that fired last; 0: none has."),
-    run_count: z.int().describe("How often it has fired; what was skipped or missed does not count."),
+    run_count: z.int().describe("How often it has fired. Skipped and missed due times do not count."),
     last_status: z.enum(RUN_STATUSES).nullable().describe("The status of the run that ended last."),
     last_error: z.string().nullable(),
-    consecutive_failures: z
-      .int()
-      .describe("How many of its runs have failed since one succeeded, or since it was resumed."),
+    consecutive_failures: z.int().describe("Failed runs in a row, since the last success or resume."),
     paused_reason: z.string().nullable().describe("Why it is paused, unless a caller paused it."),
   })
   .meta({
@@ -159,7 +157,7 @@ export const createdSchedule = z
   })
   .meta({
     id: "CreatedSchedule",
-    description: "The schedule is kept, and fires when it is due.",
+    description: "The schedule is stored, and will fire at its due times.",
     examples: [{ scheduled_task: SCHEDULED_EXAMPLE, normalized: "every Mon at 09:00" }],
   });
 
@@ -177,7 +175,7 @@ export const scheduleDryRun = z
   })
   .meta({
     id: "ScheduleDryRun",
-    description: "The request is fine, as far as that can be said without storing it. Nothing is stored.",
+    description: "The request passed all checks that need no write. Nothing is stored.",
     examples: [
       {
         dryRun: true,
@@ -200,19 +198,21 @@ export const scheduleList = z
     schedules: z
       .array(scheduledTask)
       .readonly()
-      .describe("Without `cursor` the one that was changed last first, else by id, newest first."),
+      .describe(
+        "Without `cursor`, the schedule that was changed last first; with `cursor`, by id, newest first.",
+      ),
     count: z.int().describe("Of this page."),
     next_cursor: z.string().nullable().describe("Null on the last page."),
   })
   .meta({
     id: "ScheduleList",
-    description: "Schedules, a page of them.",
+    description: "A page of schedules.",
     examples: [{ schedules: [SCHEDULED_EXAMPLE], count: 1, next_cursor: null }],
   });
 
 export const deletedSchedule = z.strictObject({ deleted: z.literal(true) }).meta({
   id: "DeletedSchedule",
-  description: "The schedule is gone, and its runs with it.",
+  description: "The schedule and its runs are deleted.",
   examples: [{ deleted: true }],
 });
 
@@ -231,7 +231,7 @@ export const runAnswer = z
   })
   .meta({
     id: "RunAnswer",
-    description: "Whether it ran: that it began to, not how it ended.",
+    description: "Whether a run was started.",
     examples: [
       { ok: true, ran: true, run_id: 42 },
       { ok: true, ran: false, reason: "already-running" },
@@ -243,11 +243,11 @@ export const schedulesStatus = z
     active: z.int(),
     paused: z.int(),
     running: z.int().describe("Runs in progress."),
-    next_fire_at: seconds.describe("When the next of all is due; 0: nothing is."),
+    next_fire_at: seconds.describe("The next due time of all schedules; 0: there is none."),
   })
   .meta({
     id: "SchedulesStatus",
-    description: "The schedules in numbers.",
+    description: "Counts of schedules and runs.",
     examples: [{ active: 3, paused: 1, running: 0, next_fire_at: 1_778_482_800 }],
   });
 
@@ -266,7 +266,7 @@ const upcomingMoments = z
         }),
       )
       .readonly(),
-    truncated: z.boolean().describe("Whether there are more in the range than `limit`."),
+    truncated: z.boolean().describe("Whether the range has more due times than `limit`."),
   })
   .meta({
     id: "UpcomingMoments",
@@ -293,9 +293,9 @@ const params = z.strictObject({ id: z.string().describe("The `id`, a number.") }
 export const createSchedule = {
   operationId: "createSchedule",
   tags,
-  summary: "Make a schedule",
+  summary: "Create a schedule",
   description:
-    "201 means that the schedule is on disk and will fire. For what is not understood, `details.accepted` lists the forms that are; an agent that is not listed is a 404. With `dryRun=true` the answer is the schedule that would be stored, with its next five due times; whether the tenant has room for another schedule is not looked at. The bounds of the caller are.",
+    "201 means that the schedule is on disk and will fire. If a phrase is not understood, `details.accepted` lists the accepted forms. An agent that is not listed is a 404. With `dryRun=true` the response is the schedule that would be stored, with its next five due times; this checks the bounds of the caller, but not whether the tenant may have another schedule.",
   querystring: dryRunQuery,
   body: newSchedule,
   response: {
@@ -315,7 +315,7 @@ export const listSchedules = {
   tags,
   summary: "List schedules",
   description:
-    "The first page has the ones that were changed last; those that follow have all others, by id, newest first. Nothing is skipped or comes twice, whatever is edited meanwhile.",
+    "The first page has the schedules that were changed last. The following pages have all others by id, newest first, so that edits in between neither skip nor repeat a schedule.",
   querystring: querySchema(SCHEDULE_FILTER),
   response: { 200: scheduleList, ...errorAnswers("storage_unavailable") },
 };
@@ -324,7 +324,8 @@ export const getSchedulesStatus = {
   operationId: "getSchedulesStatus",
   tags,
   summary: "Count schedules",
-  description: "How many there are, how many of their runs go, and when the next is due.",
+  description:
+    "How many schedules are active and paused, how many of their runs have not ended, and the next due time.",
   response: { 200: schedulesStatus, ...errorAnswers("storage_unavailable") },
 };
 
@@ -341,8 +342,8 @@ export const listUpcoming = {
 export const getSchedule = {
   operationId: "getSchedule",
   tags,
-  summary: "Look at a schedule",
-  description: "When it is due next, how often it has fired, and how that ended last.",
+  summary: "Get a schedule",
+  description: "The schedule with its next due time, the number of its runs, and the status of its last run.",
   params,
   response: { 200: shownSchedule, ...errorAnswers("not_found", "storage_unavailable") },
 };
@@ -352,7 +353,7 @@ export const updateSchedule = {
   tags,
   summary: "Change, pause or resume a schedule",
   description:
-    "What is left out stays. A new `schedule` counts from now, and brings one that is over back to life. 409 if you activate a one-time schedule whose due time has passed without a new `schedule`.",
+    "Fields that are left out stay. A new `schedule` counts from now, and reactivates a `completed` or `failed` schedule. 409 if you activate a one-time schedule whose due time has passed without a new `schedule`.",
   params,
   body: scheduleChanges,
   response: {
@@ -365,7 +366,7 @@ export const deleteSchedule = {
   operationId: "deleteSchedule",
   tags,
   summary: "Delete a schedule",
-  description: "Its runs go with it, and what they have not finished is cancelled.",
+  description: "Deletes the schedule with its runs, and cancels runs that have not ended.",
   params,
   response: { 200: deletedSchedule, ...errorAnswers("not_found", "storage_unavailable") },
 };
@@ -375,7 +376,7 @@ export const runSchedule = {
   tags,
   summary: "Run a schedule now",
   description:
-    "Out of turn, also if it is paused or over, or with `due` only if one of its due times has passed. When it is due next does not change. With `overlap` `skip` it does not run while a run of it still goes, and in no case while 100 of its runs wait (`too_many_waiting`).",
+    "Runs a schedule that is active, paused or completed. With `mode` `due` it runs only if a due time has passed. Its next due time does not change. With `overlap` `skip` it does not run while its previous run has not ended. It never runs while 100 of its runs wait (`too_many_waiting`).",
   params,
   body: runRequest,
   response: {
@@ -399,7 +400,7 @@ export const previewSchedule = {
   tags,
   summary: "Preview a schedule",
   description:
-    "What a schedule means and when it would be due. Stores nothing. For what is not understood, `details.accepted` lists the forms that are.",
+    "How Rota understands a schedule, and when it would be due. Stores nothing. If a phrase is not understood, `details.accepted` lists the accepted forms.",
   body: previewInput,
   response: { 200: schedulePreview, ...errorAnswers() },
 };

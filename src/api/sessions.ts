@@ -40,18 +40,18 @@ export const sentMessage = z
   })
   .meta({
     id: "SentMessage",
-    description: "The message is stored and will be answered. With `wait`: the run had not ended in time.",
+    description: "The message is stored and will run. With `wait`: the run has not ended within `timeout`.",
     examples: [SENT_EXAMPLE],
   });
 
 export const stoppedTasks = z
   .strictObject({
-    stopped: z.array(z.string()).readonly().describe("The ids of those that ran."),
-    cancelled: z.array(z.string()).readonly().describe("The ids of those that waited."),
+    stopped: z.array(z.string()).readonly().describe("The ids of the tasks that were running."),
+    cancelled: z.array(z.string()).readonly().describe("The ids of the tasks that were waiting."),
   })
   .meta({
     id: "StoppedTasks",
-    description: "What was ended; nothing, if there was nothing.",
+    description: "The tasks that were ended; both lists may be empty.",
     examples: [STOPPED_EXAMPLE, { stopped: [], cancelled: [] }],
   });
 
@@ -64,7 +64,9 @@ export const session = z
     cap: z.int().describe("How many messages may wait."),
     drop: z
       .enum(DROP_POLICIES)
-      .describe("Which message goes when one too many arrives: the one that waits longest, or the new one."),
+      .describe(
+        "What happens to one message too many: `old` cancels the message that waits longest, `new` refuses the new one.",
+      ),
     debounceMs: z.int().describe("Messages within this time of each other are merged into one task."),
     maxConcurrent: z.int().describe("How many of its tasks may run at once."),
     effectiveMaxConcurrent: z
@@ -82,7 +84,7 @@ export const session = z
   })
   .meta({
     id: "Session",
-    description: "A conversation, with everything that it does not say itself filled in.",
+    description: "A conversation. Settings that it does not have are filled in from the configuration.",
     examples: [SESSION_EXAMPLE],
   });
 
@@ -141,7 +143,7 @@ export const sendMessage = {
   tags,
   summary: "Say something",
   description:
-    "202 means that the message is on disk and will be answered, after those before it. With `wait` the answer comes once the run has ended, and with `Accept: text/event-stream` its events come as they happen, the last one with the end. A caller that disconnects cancels nothing, unless `cancelOnDisconnect` says so. A session that is full and drops what is new answers 429 with `details` `{waiting, cap}`.",
+    "202 means that the message is on disk and will run after the messages before it. With `wait` the response comes once the run has ended. With `Accept: text/event-stream` the response is the events of the run, until it ends. A caller that disconnects cancels nothing, unless `cancelOnDisconnect` is true. A full session that drops new messages responds 429 with `details` `{waiting, cap}`.",
   params,
   querystring: z.strictObject({
     timeout: z
@@ -183,8 +185,9 @@ export const listSessions = {
 export const getSession = {
   operationId: "getSession",
   tags,
-  summary: "Look at a session",
-  description: "Its settings, how full its context is, and how much of it runs and waits.",
+  summary: "Get a session",
+  description:
+    "The settings of a session, the fill level of its context, and the number of its running and waiting tasks.",
   params,
   response: { 200: session, ...errorAnswers("not_found", "storage_unavailable") },
 };
@@ -213,9 +216,9 @@ export const deleteSession = {
 export const stopSession = {
   operationId: "stopSession",
   tags,
-  summary: "Stop what has been running longest",
+  summary: "Stop the longest-running task of a session",
   description:
-    "The same as the message `/stop`: ends what has been running longest, or, if none runs, the first that waits for its retry, for a slot or in the debounce window. Answers 200 also with nothing to do.",
+    "The same as the message `/stop`: ends the task that has been running longest or, if none runs, the first that waits for its retry, for a slot or in the debounce window. Responds 200 also if there was no such task.",
   params,
   response: { 200: stoppedTasks, ...errorAnswers("storage_unavailable") },
 };
@@ -223,9 +226,9 @@ export const stopSession = {
 export const stopAllOfSession = {
   operationId: "stopAllOfSession",
   tags,
-  summary: "Stop everything of a session",
+  summary: "Stop all tasks of a session",
   description:
-    "The same as the message `/stopall`: all that runs or waits is cancelled, and what was sent before and turns up later ends as `stale`.",
+    "The same as the message `/stopall`: cancels all running and waiting tasks. Messages that were sent before and arrive later end as `stale`.",
   params,
   response: { 200: stoppedTasks, ...errorAnswers("storage_unavailable") },
 };
@@ -233,9 +236,9 @@ export const stopAllOfSession = {
 export const resetSession = {
   operationId: "resetSession",
   tags,
-  summary: "Begin a session anew",
+  summary: "Reset a session",
   description:
-    "Stops everything of it and begins a new generation with an empty context: nothing of the old one can change anything.",
+    "Stops all tasks of the session, and starts a new generation with an empty context, which tasks of the old generation cannot change.",
   params,
   response: { 200: stoppedTasks, ...errorAnswers("storage_unavailable") },
 };

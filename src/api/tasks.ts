@@ -61,7 +61,7 @@ export const warnings = z
   .array(z.string())
   .readonly()
   .exactOptional()
-  .describe("Warnings, for instance that no live node can execute it. Left out: there is none.");
+  .describe("Warnings, for instance that no live node can execute the task. Left out if there are none.");
 
 export const submittedTask = z
   .strictObject({
@@ -73,7 +73,7 @@ export const submittedTask = z
   })
   .meta({
     id: "SubmittedTask",
-    description: "The task is stored and will be run.",
+    description: "The task is stored and will run.",
     examples: [
       { taskId: "tsk_019a8f6e", state: "queued", position: 1, createdAt: "2026-03-08T12:00:01.000Z" },
     ],
@@ -169,7 +169,7 @@ export const taskDryRun = z
   })
   .meta({
     id: "TaskDryRun",
-    description: "The request is fine, as far as that can be said without storing it. Nothing is stored.",
+    description: "The request passed all checks that need no write. Nothing is stored.",
     examples: [{ dryRun: true, task: { ...PLANNED_EXAMPLE, state: "queued" } }],
   });
 
@@ -210,7 +210,9 @@ const taskRow = z
     title: z
       .string()
       .exactOptional()
-      .describe("What it asks for, on one line, cut after 160 characters; left out beyond 64 KiB."),
+      .describe(
+        "The input of the task on one line, cut after 160 characters; left out if the input is larger than 64 KiB.",
+      ),
     state: z.enum(TASK_STATES),
     agentId: z.string(),
     lane: z.string(),
@@ -218,13 +220,16 @@ const taskRow = z
     createdAt: time,
     startedAt: time.exactOptional().describe("The first execution."),
     completedAt: time.exactOptional(),
-    attempts: z.int().describe("How often it was tried, the attempt in progress included."),
-    tokens: z.number().exactOptional().describe("In and out together, over all attempts that reported them."),
+    attempts: z.int().describe("The number of attempts, including the one in progress."),
+    tokens: z
+      .number()
+      .exactOptional()
+      .describe("Input and output tokens together, over all attempts that reported them."),
     error: z.string().exactOptional().describe("On one line, cut after 160 characters."),
   })
   .meta({
     id: "TaskRow",
-    description: "What fits into a line of a list: never more than these twelve fields.",
+    description: "A summary of a task for lists: never more than these twelve fields.",
     examples: [TASK_ROW_EXAMPLE],
   });
 
@@ -236,7 +241,7 @@ export const taskPage = z
   })
   .meta({
     id: "TaskPage",
-    description: "Some of the tasks that fit.",
+    description: "A page of the tasks that match.",
     examples: [{ tasks: [TASK_EXAMPLE], count: 1, nextCursor: null }],
   });
 
@@ -254,7 +259,7 @@ const taskRowPage = z
 
 const listedTasks = z.union([taskPage, taskRowPage]).meta({
   id: "ListedTasks",
-  description: "Some of the tasks that fit: whole, or with `view=row` a line of each.",
+  description: "A page of the tasks that match: whole, or with `view=row` a summary of each.",
   examples: [
     { tasks: [TASK_EXAMPLE], count: 1, nextCursor: null },
     { tasks: [TASK_ROW_EXAMPLE], count: 1, nextCursor: "41" },
@@ -300,7 +305,7 @@ export const submitTask = {
   tags,
   summary: "Submit a task",
   description:
-    "202 means that the task is on disk and will be run. What is wrong is refused, and nothing is stored. With `dryRun=true` the answer is the task that would be stored; room in the queue, the quotas of the tenant and earlier uses of the idempotency key are not looked at. The bounds of the caller are.",
+    "202 means that the task is on disk and will run. An invalid request is refused, and nothing is stored. With `dryRun=true` the response is the task that would be stored; this checks the bounds of the caller, but not the room in the queue, the quotas of the tenant and earlier uses of the idempotency key.",
   querystring: dryRunQuery,
   body: taskInput,
   response: {
@@ -323,7 +328,7 @@ export const listTasks = {
   tags,
   summary: "List tasks",
   description:
-    "Newest first unless `order` says otherwise. A page has `limit` tasks, or fewer, or even none, if they are large or among many that do not fit; there may be more as long as `nextCursor` is not null.",
+    "Newest first unless `order` says otherwise. A page has `limit` tasks or fewer: it ends after about 4 MiB, and each request reads a bounded number of tasks. A page can even be empty. There may be more as long as `nextCursor` is not null.",
   querystring: taskQuery,
   response: { 200: listedTasks, ...errorAnswers("storage_unavailable") },
 };
@@ -339,8 +344,8 @@ export const getTaskCounts = {
 export const getTask = {
   operationId: "getTask",
   tags,
-  summary: "Look at a task",
-  description: "The whole task. With `wait` the answer comes as soon as the task has ended.",
+  summary: "Get a task",
+  description: "The whole task. With `wait` the response comes as soon as the task has ended.",
   params: taskId,
   querystring: oneTaskQuery,
   response: { 200: task, ...errorAnswers("not_found", "rate_limited", "storage_unavailable") },
@@ -354,7 +359,7 @@ const explanation = z
     position: z
       .int()
       .describe(
-        "Its position among the ready tasks of its agent, or among the tasks that wait for its concurrency key; 0: it is in neither.",
+        "Its position among the ready tasks of its agent, or among the tasks that wait for its concurrency key; 0: it is not among them.",
       ),
     ahead: z.array(z.string()).readonly().describe("The tasks that start before it, in order, at most ten."),
     reasons: z
@@ -369,11 +374,11 @@ const explanation = z
         }),
       )
       .readonly()
-      .describe("Everything that holds it; none when it has ended."),
+      .describe("Everything that holds the task; empty if it has ended."),
   })
   .meta({
     id: "Explanation",
-    description: "Why a task is where it is.",
+    description: "Why a task waits.",
     examples: [
       {
         taskId: "tsk_019a8f70",
@@ -396,8 +401,8 @@ const explanation = z
 export const explainTask = {
   operationId: "explainTask",
   tags,
-  summary: "Ask why a task waits",
-  description: "Everything that holds it, who is ahead, and since when.",
+  summary: "Explain why a task waits",
+  description: "Everything that holds the task, since when, and the tasks that start before it.",
   params: taskId,
   response: { 200: explanation, ...errorAnswers("not_found", "storage_unavailable") },
 };
@@ -459,7 +464,7 @@ export const cancelTask = {
       .string()
       .exactOptional()
       .describe(
-        "`true`: also cancel all tasks that were submitted within it, and within those. Then a task that has ended is no conflict.",
+        "`true`: also cancel all tasks that were submitted within it, and within those. The task itself may then have ended already.",
       ),
   }),
   response: { 200: cancelledTask, ...errorAnswers("not_found", "conflict", "storage_unavailable") },
@@ -477,7 +482,7 @@ export const retryTask = {
   tags,
   summary: "Run a failed or cancelled task again",
   description:
-    "It goes back into the queue with its retries anew; its earlier attempts stay listed. A task with a dependency that has ended without being done, or is no longer kept, is refused with a 409 that names the dependency.",
+    "The task returns to the queue with all its retries; its earlier attempts stay listed. If a dependency ended without being done, or is no longer stored, the response is a 409 that names the dependency.",
   params: taskId,
   querystring: z.strictObject({
     dependants: z

@@ -30,7 +30,7 @@ export const tenant = z
   .strictObject({
     id: z.string(),
     name: z.string(),
-    disabled: z.boolean().describe("Nothing of it starts or fires."),
+    disabled: z.boolean().describe("True: none of its tasks start, and none of its schedules fire."),
     limits: z.strictObject(nullableFields(LIMIT_FIELDS)).describe("Null: no limit of its own."),
     storedBytes: z
       .int()
@@ -43,19 +43,19 @@ export const tenant = z
   })
   .meta({
     id: "Tenant",
-    description: "Whose work it is. The tenant `default` is always there.",
+    description: "A customer or team. The tenant `default` always exists.",
     examples: [TENANT_EXAMPLE],
   });
 
 export const tenantList = z.strictObject({ tenants: z.array(tenant).readonly(), count: z.int() }).meta({
   id: "TenantList",
-  description: "The tenants there are.",
+  description: "All tenants.",
   examples: [{ tenants: [TENANT_EXAMPLE], count: 1 }],
 });
 
 export const deletedTenant = z.strictObject({ deleted: z.literal(true) }).meta({
   id: "DeletedTenant",
-  description: "The tenant is gone, and all that it owned.",
+  description: "The tenant is deleted with everything that it owned.",
   examples: [{ deleted: true }],
 });
 
@@ -99,14 +99,14 @@ export const listTenants = {
   operationId: "listTenants",
   tags,
   summary: "List tenants",
-  description: "All there are, `default` included.",
+  description: "All tenants, `default` included.",
   response: { 200: tenantList, ...errorAnswers("storage_unavailable") },
 };
 
 export const getTenant = {
   operationId: "getTenant",
   tags,
-  summary: "Look at a tenant",
+  summary: "Get a tenant",
   description: "Its name, its limits and whether it is disabled.",
   params,
   response: { 200: tenant, ...errorAnswers("not_found", "storage_unavailable") },
@@ -116,7 +116,7 @@ export const updateTenant = {
   operationId: "updateTenant",
   tags,
   summary: "Change a tenant",
-  description: "Limits hold from now on; what runs beyond them ends by itself.",
+  description: "New limits hold at once. Running tasks beyond them are not aborted.",
   params,
   body: tenantChanges,
   response: { 200: tenant, ...errorAnswers("not_found", "conflict", "storage_unavailable") },
@@ -126,7 +126,8 @@ export const disableTenant = {
   operationId: "disableTenant",
   tags,
   summary: "Disable a tenant",
-  description: "Nothing of it starts or fires any more; what runs ends by itself, and what comes in waits.",
+  description:
+    "None of its tasks start, and none of its schedules fire. Running tasks finish, and submitted tasks wait.",
   params,
   response: { 200: tenant, ...errorAnswers("not_found", "storage_unavailable") },
 };
@@ -135,7 +136,7 @@ export const enableTenant = {
   operationId: "enableTenant",
   tags,
   summary: "Enable a tenant",
-  description: "What waits starts, and its schedules go on from now.",
+  description: "Waiting tasks can start, and its schedules continue from now.",
   params,
   response: { 200: tenant, ...errorAnswers("not_found", "storage_unavailable") },
 };
@@ -144,7 +145,8 @@ export const deleteTenant = {
   operationId: "deleteTenant",
   tags,
   summary: "Delete a tenant",
-  description: "All that it owns goes with it, its keys first. The tenant `default` stays: 409.",
+  description:
+    "Deletes the tenant with everything that it owns, its keys first. The tenant `default` cannot be deleted: 409.",
   params,
   response: { 200: deletedTenant, ...errorAnswers("not_found", "conflict", "storage_unavailable") },
 };

@@ -33,32 +33,38 @@ const BATCH_EXAMPLE = {
 
 export const delivery = z
   .strictObject({
-    deliveryId: z.string().describe("Also the `webhook-id` that the receiver sees, the same for every try."),
+    deliveryId: z
+      .string()
+      .describe("Also the `webhook-id` that the receiver gets, the same for every attempt."),
     event: z
       .enum(DELIVERY_EVENTS)
-      .describe("What it reports: the end of a task, whatever its outcome, or of all tasks of a batch."),
+      .describe(
+        "The event that it reports: the end of a task, whatever its outcome, or of all tasks of a batch.",
+      ),
     batchId: z.string().exactOptional().describe("With `batch.completed`: the batch."),
     taskId: z.string().describe("With `batch.completed`: of its tasks, the one that was accepted last."),
     url: z.string(),
     state: z.enum(TERMINAL_STATES).exactOptional().describe("With `task.completed`: how the task had ended."),
-    status: z.enum(DELIVERY_STATUSES).describe("`pending` waits for its next try, `failed` has none left."),
-    tries: z.int().describe("How often it was tried."),
+    status: z
+      .enum(DELIVERY_STATUSES)
+      .describe("`pending` waits for its next attempt, `failed` has none left."),
+    tries: z.int().describe("The number of attempts to deliver it."),
     createdAt: time,
     nextTryAt: time.exactOptional().describe("While pending."),
     waitsFor: z
       .enum(DELIVERY_WAITS)
       .exactOptional()
       .describe(
-        "While it is due and not sent yet: `slot` waits for a free one of its tenant's share, `host` for its turn at a host " +
-          "that is new or fails and gets few at a time, `tenant_disabled` until the tenant is enabled.",
+        "What it waits for while it is due and not sent yet. `slot`: a free slot of its tenant's share. `host`: its turn at a host " +
+          "that is new or failing, and therefore gets few at a time. `tenant_disabled`: the tenant to be enabled.",
       ),
     lastTryAt: time.exactOptional(),
-    responseStatus: z.int().exactOptional().describe("The HTTP status of the last answer."),
-    error: z.string().exactOptional().describe("Why the last try failed."),
+    responseStatus: z.int().exactOptional().describe("The HTTP status of the last response."),
+    error: z.string().exactOptional().describe("Why the last attempt failed."),
   })
   .meta({
     id: "Delivery",
-    description: "One callback to the URL that a task or a batch named, when it has ended.",
+    description: "A callback to the URL of a task or a batch that has ended.",
     examples: [DELIVERY_EXAMPLE, BATCH_EXAMPLE],
   });
 
@@ -98,7 +104,7 @@ export const listDeliveries = {
 export const getDelivery = {
   operationId: "getDelivery",
   tags,
-  summary: "Look at a callback",
+  summary: "Get a callback",
   description: "One callback and its outcome.",
   params,
   response: { 200: delivery, ...errorAnswers("not_found", "storage_unavailable") },
@@ -107,8 +113,9 @@ export const getDelivery = {
 export const resendDelivery = {
   operationId: "resendDelivery",
   tags,
-  summary: "Send a callback once more",
-  description: "At once, and with its retries anew. 409 while it is pending: then it is sent anyway.",
+  summary: "Send a callback again",
+  description:
+    "Sends it at once, with all its retries. 409 while it is pending, because then it will be sent anyway.",
   params,
   response: { 202: delivery, ...errorAnswers("not_found", "conflict", "storage_unavailable") },
 };

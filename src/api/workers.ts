@@ -38,7 +38,7 @@ const workerInfo = z
     state: z
       .enum(WORKER_STATES)
       .describe(
-        "`idle`: it waits for tasks. `busy`: it holds some. `draining`: it was asked to finish and end. `not_polling`: it gives signs of life, but has not asked for tasks for 30 s although it has free slots. `lost`: no sign of life for a whole lease; its tasks went back.",
+        "`idle`: it waits for tasks. `busy`: it holds tasks. `draining`: it was asked to finish and end. `not_polling`: it gives signs of life, but has not asked for tasks for 30 s although it has free slots. `lost`: no sign of life for a whole lease; its tasks went back to the queue.",
       ),
     lastSeenAt: time.describe("When it last gave a sign of life."),
     version: z.string().nullable(),

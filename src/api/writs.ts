@@ -39,7 +39,7 @@ export const carryOutWrits = {
   tags: ["schedules"],
   summary: "Carry out what an agent wrote",
   description:
-    "`/schedule PHRASE: MESSAGE` makes a schedule of the agent's own; `/schedule list`, `cancel N`, `pause N` and `resume N` are about those it has. Each line is answered by a block, also when it could not be done. With `Accept: text/plain` the answer is the blocks alone.",
+    "`/schedule PHRASE: MESSAGE` creates a schedule of the agent; `/schedule list`, `cancel N`, `pause N` and `resume N` list and change the schedules of the agent. The response has a block for each line, also for a line that failed. With `Accept: text/plain` the response is the blocks alone.",
   body: writInput,
   response: {
     200: {
