@@ -51,6 +51,17 @@ export function describeDryRuns(open: Open): void {
       expect(next).toHaveLength(5);
     });
 
+    test("returns no due time after `until`, and no more than `max_runs`", async () => {
+      const { api } = await open();
+      const [first, second] = (await api.schedules.preview({ schedule: "every day", tz: "UTC" })).next;
+      const input = { schedule: "every day", tz: "UTC", message: "Look." };
+      expect((await api.schedules.dryRun({ ...input, until: second as string })).next).toEqual([
+        first,
+        second,
+      ]);
+      expect((await api.schedules.dryRun({ ...input, max_runs: 1 })).next).toEqual([first]);
+    });
+
     test.each([
       [{ schedule: "every mondy", message: "x" }],
       [{ schedule: "every day" }],

@@ -37,6 +37,16 @@ test("what is due at times of its own begins right before the next moment", asyn
   });
 });
 
+test("the end of the schedule is the end of the list", async () => {
+  const end = { next_fire_at: NEXT, max_runs: 12, run_count: 10 };
+  expect(await asked(end)).toMatchObject({ count: 2 });
+  const next = ["2026-05-11T09:00:00+02:00", "2026-05-18T09:00:00+02:00", "2026-05-25T09:00:00+02:00"];
+  const until = Date.parse("2026-05-18T07:00:00Z") / 1_000;
+  const preview = async () => ({ ...PREVIEW, next });
+  const shown = await nextMoments(shownSchedule({ next_fire_at: NEXT, until }), { preview });
+  expect(shown?.next).toEqual(next.slice(0, 2));
+});
+
 test("nothing is asked of what is due once, or paused", async () => {
   expect(await asked({ next_fire_at: NEXT, schedule_kind: "once", recur_json: null })).toBeUndefined();
   expect(await asked({ next_fire_at: 0, status: "paused" })).toBeUndefined();

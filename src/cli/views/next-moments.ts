@@ -10,9 +10,12 @@ export async function nextMoments(
   schedule: ScheduledTask,
   schedules: Pick<Schedules, "preview">,
 ): Promise<SchedulePreview | null> {
-  const { next_fire_at, schedule_kind, tz } = schedule;
+  const { next_fire_at, schedule_kind, tz, max_runs, run_count, until } = schedule;
   if (next_fire_at === 0 || schedule_kind === "once") return null;
-  return schedules.preview({ ...stepsFrom(schedule), tz, count: SHOWN });
+  const left = max_runs === undefined ? SHOWN : Math.max(1, max_runs - run_count);
+  const preview = await schedules.preview({ ...stepsFrom(schedule), tz, count: Math.min(SHOWN, left) });
+  if (until === undefined) return preview;
+  return { ...preview, next: preview.next.filter((time) => Date.parse(time) <= until * 1_000) };
 }
 
 /** A step of elapsed time counts from `from`, so it begins one step before. Other rules do not depend on `from`. */

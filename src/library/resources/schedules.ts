@@ -272,8 +272,9 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
 
     async dryRun(input) {
       const schedule = await prepare(input);
-      const { rule, anchorAt } = schedule.definition;
-      const range = { from: anchorAt, count: PREVIEW_COUNT.default };
+      const { rule, anchorAt, untilAt, maxRuns } = schedule.definition;
+      const count = Math.min(PREVIEW_COUNT.default, maxRuns ?? PREVIEW_COUNT.default);
+      const range = { from: anchorAt, count, untilAt };
       const { kind: _kind, ...preview } = await work.run(previewSteps(rule, range));
       const planned = {
         dryRun: true,
