@@ -73,7 +73,7 @@ const WRONG: readonly [config: unknown, message: string][] = [
   [{ ...OPENAI, history: 201 }, "`executor.history` must be an integer from 0 to 200"],
   [{ ...OPENAI, history: "20" }, "`executor.history` must be an integer from 0 to 200"],
   [{ type: "tabaction" }, "did you mean `tab-action`?"],
-  [{}, "`executor.type` must be echo, http, tab-action, chat, openai, command or worker, not undefined"],
+  [{}, "`executor.type` must be echo, http, tab-action, chat, openai, command or worker"],
   [
     { type: null },
     "`executor.type` must be echo, http, tab-action, chat, openai, command or worker, not null",

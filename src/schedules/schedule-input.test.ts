@@ -32,7 +32,7 @@ test.each([
   [null, "schedule", "must be a phrase, or an object"],
   [42, "schedule", "must be a phrase, or an object"],
   [["every day"], "schedule", "must be a phrase, or an object"],
-  [{}, "schedule.kind", "must be at, every or cron, not undefined"],
+  [{}, "schedule.kind", "must be at, every or cron"],
   [{ kind: "crn" }, "schedule.kind", "did you mean `cron`?"],
   [{ kind: "toString" }, "schedule.kind", "must be at, every or cron"],
   [{ kind: "at" }, "schedule.atMs", "must be an integer of milliseconds"],
@@ -60,6 +60,7 @@ test.each([
       details: expect.objectContaining({ field }),
     }),
   );
+  expect(() => parseSchedule(schedule, WHEN)).not.toThrow("undefined");
 });
 
 test("what is refused names the field that it came in", () => {

@@ -4,7 +4,7 @@ import type { ExecutorConfig } from "../../executors/executor.ts";
 import type { AgentOptions } from "../../interface/options.ts";
 import type { Clock } from "../../model/clock.ts";
 import type { RotaError } from "../../model/errors.ts";
-import { type Fields, invalidField, isObject, preview, quoted } from "../../model/input/field-checks.ts";
+import { type Fields, insteadOf, invalidField, isObject, preview } from "../../model/input/field-checks.ts";
 import { JSON_DEPTH_MAX } from "../../model/input/task-input.ts";
 import type { TargetGuard } from "../../outbound/target-guard.ts";
 import { readAgent } from "../registries/agent.ts";
@@ -22,7 +22,7 @@ export interface AgentInputParams {
 /** Refuses values that are no objects. */
 export function asFields(given: unknown): Fields {
   if (isObject(given)) return given;
-  throw invalidField("agent", `an agent must be an object, not ${quoted(given)}`);
+  throw invalidField("agent", `an agent must be an object, like {"maxInflight": 2}${insteadOf(given)}`);
 }
 
 /**

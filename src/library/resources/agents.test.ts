@@ -32,6 +32,14 @@ describe("the catalogue", () => {
     expect(await rota.agents.get("index")).toEqual({ id: "index", source: "built-in" });
   });
 
+  test("is named once in a warning about another agent, `index` too when it is stored", async () => {
+    const { rota } = await started();
+    await rota.agents.update("index", { maxInflight: 3 });
+    await rota.agents.create({ id: "research" });
+    const { warnings } = await rota.tasks.submit({ agentId: "elsewhere", payload: 1 });
+    expect(warnings).toEqual([expect.stringMatching(/known agents: index, research$/)]);
+  });
+
   test("takes agents in, changes them and forgets them", async () => {
     const { rota } = await started();
     const input = {

@@ -27,7 +27,7 @@ export async function submitWarnings(
   const named = new Map(unserved.map(({ agent, spec }) => [`${spec.work.kind} ${agent}`, { agent, spec }]));
   // A caller that sees one agent does not learn the names of others.
   const names = own === undefined ? await storage.agents.knownNames({ tenant, limit: NAMES_MAX }) : [];
-  const known = [DEFAULT_AGENT, ...names];
+  const known = [...new Set([DEFAULT_AGENT, ...names])];
   const seconds = Math.round(noExecutorMs() / 1_000);
   const first = [...named.values()].slice(0, WARNINGS_MAX);
   return { warnings: first.map(({ agent, spec }) => warning(agent, spec.work.kind, known, seconds)) };

@@ -165,5 +165,5 @@ export function quoted(value: unknown): string {
 
 /** The end of a sentence about an expected value: the value that was there instead, if there was one. */
 export function insteadOf(value: unknown): string {
-  return value === undefined ? "" : `, not ${preview(value)}`;
+  return value === undefined ? "" : `, not ${quoted(value)}`;
 }

@@ -23,7 +23,7 @@ test.each([
   ["x".repeat(129), { concurrency: 1 }, "name", "1 to 128"],
   ["a\0b", { concurrency: 1 }, "name", "characters"],
   [5, { concurrency: 1 }, "name", "this is 5"],
-  ["a", undefined, "lane", 'a lane must be an object, like {"concurrency": 5}, not undefined'],
+  ["a", undefined, "lane", 'a lane must be an object, like {"concurrency": 5}'],
   ["a", 5, "lane", "not 5"],
   ["a", [], "lane", "not an array"],
   ["a", {}, "concurrency", "`concurrency` is missing: it must be an integer from 0 to 10000000"],
@@ -50,4 +50,5 @@ test.each([
   }
   expect(error).toMatchObject({ code: "invalid_field", details: { field } });
   expect((error as Error).message).toContain(sentence);
+  expect((error as Error).message).not.toContain("undefined");
 });

@@ -1,5 +1,5 @@
 import { isLaneName, LANE_NAME_FORM, LANE_RANGES, type Lane } from "../lane.ts";
-import { invalidField, isObject, preview, quoted } from "./field-checks.ts";
+import { insteadOf, invalidField, isObject, quoted } from "./field-checks.ts";
 import { number } from "./kinds.ts";
 import { readFields } from "./read-fields.ts";
 import { optional, required, type Schema } from "./schema.ts";
@@ -32,7 +32,7 @@ export function parseLaneInput(name: unknown, input: unknown): Pick<Lane, "name"
     throw invalidField("name", `the name of a lane is ${LANE_NAME_FORM}; this is ${quoted(name)}`);
   }
   if (!isObject(input)) {
-    throw invalidField("lane", `a lane must be an object, like {"concurrency": 5}, not ${preview(input)}`);
+    throw invalidField("lane", `a lane must be an object, like {"concurrency": 5}${insteadOf(input)}`);
   }
   return { name, total: null, ...readFields(LANE, input) };
 }

@@ -34,7 +34,10 @@ describe("a message", () => {
       cancelOnDisconnect: false,
     });
     expect(() => parseMessageRequest({ message: "hi", waits: true })).toThrow("did you mean `wait`?");
-    expect(() => parseMessageRequest("hi")).toThrow("a message must be an object");
+    expect(() => parseMessageRequest("hi")).toThrow(
+      'a message must be an object, like {"message": "hello"}, not "hi"',
+    );
+    expect(() => parseMessageRequest(undefined)).toThrow(/like \{"message": "hello"\}$/);
   });
 });
 

@@ -6,7 +6,7 @@ import {
   SESSION_RANGES,
   type SessionMode,
 } from "../session.ts";
-import { type Fields, isObject, withoutNulls } from "./field-checks.ts";
+import { type Fields, insteadOf, isObject, withoutNulls } from "./field-checks.ts";
 import { agentId, anyLane, boolean, callbackUrl, choice, filledText, laneName, number } from "./kinds.ts";
 import { LIMIT_DEFAULT, PAGE, type Page } from "./page-input.ts";
 import { readChanges, readFields } from "./read-fields.ts";
@@ -151,7 +151,7 @@ export function parseSessionMessage(given: unknown): ParsedMessage {
     mode = null,
     maxConcurrent = null,
     callbackUrl,
-  } = readFields(MESSAGE, asFields(given, "a message"));
+  } = readFields(MESSAGE, asFields(given, A_MESSAGE));
   return { message, agent: agentId, lane, mode, maxConcurrent, stop: stopWordIn(message), callbackUrl };
 }
 
@@ -177,7 +177,7 @@ export interface MessageRequest {
 }
 
 export function parseMessageRequest(body: unknown): MessageRequest {
-  const given = asFields(body, "a message");
+  const given = asFields(body, A_MESSAGE);
   const { wait = false, cancelOnDisconnect = false } = readFields(MESSAGE_REQUEST, given);
   const { wait: _wait, cancelOnDisconnect: _cancel, ...input } = withoutNulls(given);
   return { input, wait, cancelOnDisconnect };
@@ -198,7 +198,7 @@ export interface ParsedSessionChanges {
 
 /** Parses the changes of a session. Throws `invalid_field`. */
 export function parseSessionChanges(given: unknown): ParsedSessionChanges {
-  const { agentId, ...changes } = readChanges(SESSION_CHANGES, asFields(given, "the changes of a session"));
+  const { agentId, ...changes } = readChanges(SESSION_CHANGES, asFields(given, CHANGES));
   return { ...(agentId === undefined ? {} : { agent: agentId }), ...changes };
 }
 
@@ -207,7 +207,10 @@ export function parseSessionPage(given: Fields): Page {
   return { limit: LIMIT_DEFAULT, ...readFields(PAGE, given) };
 }
 
-function asFields(given: unknown, what: string): Fields {
+const A_MESSAGE = { what: "a message", example: '{"message": "hello"}' };
+const CHANGES = { what: "the changes of a session", example: '{"maxConcurrent": 3}' };
+
+function asFields(given: unknown, { what, example }: typeof A_MESSAGE): Fields {
   if (isObject(given)) return given;
-  throw new RotaError("invalid_field", `${what} must be an object`);
+  throw new RotaError("invalid_field", `${what} must be an object, like ${example}${insteadOf(given)}`);
 }

@@ -1,5 +1,5 @@
 import { AGENTS_MAX, DEFAULT_MAX_AGENTS, DEFAULT_MAX_SCHEDULES, DEFAULT_MAX_SESSIONS } from "../tenant.ts";
-import { checkText, type Fields, invalidField, isObject, quoted } from "./field-checks.ts";
+import { checkText, type Fields, insteadOf, invalidField, isObject, quoted } from "./field-checks.ts";
 import { changesObject, number } from "./kinds.ts";
 import { readChanges, readFields } from "./read-fields.ts";
 import { type Kind, optional, required, type Schema } from "./schema.ts";
@@ -113,7 +113,7 @@ export function parseTenantChanges(input: unknown): ParsedTenantChanges {
 
 function asFields(input: unknown): Fields {
   if (isObject(input)) return input;
-  throw invalidField("tenant", `a tenant must be an object, like {"name": "Acme"}, not ${quoted(input)}`);
+  throw invalidField("tenant", `a tenant must be an object, like {"name": "Acme"}${insteadOf(input)}`);
 }
 
 function tenantName(): Kind<string> {

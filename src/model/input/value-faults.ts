@@ -1,5 +1,5 @@
 import { meantName } from "../text/nearest-name.ts";
-import { isObject, joinWithOr, type NumberRange, quoted } from "./field-checks.ts";
+import { insteadOf, isObject, joinWithOr, type NumberRange, quoted } from "./field-checks.ts";
 
 /*
  * Each returns what is wrong with a value, as the rest of "`field` must …"; null: nothing. For tables of fields that are used
@@ -15,7 +15,7 @@ export function choiceFault(value: unknown, choices: readonly string[]): string 
 /** The end of a sentence about an expected name: what was there instead, and the name that was probably meant. */
 export function notChoice(value: unknown, choices: readonly string[]): string {
   const nearest = typeof value === "string" ? meantName(value, choices) : undefined;
-  return `, not ${quoted(value)}${nearest === undefined ? "" : `: did you mean \`${nearest}\`?`}`;
+  return `${insteadOf(value)}${nearest === undefined ? "" : `: did you mean \`${nearest}\`?`}`;
 }
 
 export function numberFault(value: unknown, { min, max, integer = false, unit }: NumberRange): string | null {

@@ -1,4 +1,4 @@
-import { invalidField, quoted } from "./field-checks.ts";
+import { insteadOf, invalidField } from "./field-checks.ts";
 import { agentId, sessionKey } from "./kinds.ts";
 import { conversationId } from "./schedule-schema.ts";
 import { type Kind, optional, required, type Schema } from "./schema.ts";
@@ -43,7 +43,7 @@ function writText(): Kind<string> {
       if (typeof value !== "string") {
         throw invalidField(
           field,
-          `\`${field}\` must be a text with lines like /schedule list, not ${quoted(value)}`,
+          `\`${field}\` must be a text with lines like /schedule list${insteadOf(value)}`,
         );
       }
       if (value.length <= WRIT_TEXT_LENGTH_MAX) return value;
