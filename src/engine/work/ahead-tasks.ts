@@ -72,7 +72,7 @@ export class AheadTasks {
         continue;
       }
       slots.took(task, { ahead: true });
-      this.begun.add({ seq: task.seq, token, startedAt, lane });
+      this.begun.add({ seq: task.seq, token, startedAt, tenant: task.tenant, lane });
       run({ token, bytes, task: begunRecord(task, startedAt) });
     }
   }

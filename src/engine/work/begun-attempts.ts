@@ -1,8 +1,9 @@
 import type { BegunAttempt } from "../../storage/storage.ts";
-import type { Completed, Finish } from "./completer.ts";
+import { byTenant, type Completed, type Finish } from "./completer.ts";
 
 /** An attempt that was held ahead and has begun. */
 export interface Begun extends BegunAttempt {
+  readonly tenant: string;
   readonly lane: string;
 }
 
@@ -30,7 +31,7 @@ export class BegunAttempts {
     const ending = unreported.filter(({ token }) => ends.has(token));
     const lasting = unreported.filter(({ token }) => !ends.has(token));
     this.#unreported = areAll ? [] : lasting;
-    return inWaves(finishes, ending, areAll ? lasting : []);
+    return inWaves(finishes, ending, areAll ? lasting : []).sort(byTenant);
   }
 
   /** They could not be reported. */

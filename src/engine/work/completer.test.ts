@@ -3,6 +3,7 @@ import { unboundedMemory } from "../../../test/support/memory.ts";
 import { RecordingLog } from "../../../test/support/recording-log.ts";
 import { claimedTask, type RecordOverrides } from "../../../test/support/records.ts";
 import { Attempt, NO_TASK_TOKENS } from "./attempt.ts";
+import { BegunAttempts } from "./begun-attempts.ts";
 import { Completer } from "./completer.ts";
 
 const NOW = 1_000_000;
@@ -52,6 +53,24 @@ test("an outcome becomes an end of the attempt that holds the token", () => {
     progress: [],
   });
   expect(completer.size).toBe(0);
+});
+
+test("ends and starts are reported tenant by tenant, each tenant's in their order, so that they share rows of the log", () => {
+  const completer = makeCompleter();
+  const begun = new BegunAttempts();
+  const tenants = ["b", "a", "b", "a", "c"];
+  const attempts = tenants.map((tenant) => attemptOf({ tenant }));
+  for (const attempt of attempts) completer.finish(attempt, { kind: "done", result: null });
+  const running = attempts.slice(0, 1).map(({ token }) => token);
+  for (const { token, record } of attempts)
+    if (!running.includes(token)) begun.add({ ...record, token, startedAt: NOW });
+  const { finishes } = completer.take(10);
+  const order = [1, 3, 0, 2, 4].map((index) => attempts[index]?.token);
+  expect(finishes.map(({ token }) => token)).toEqual(order);
+  const starts = begun.take(finishes, { areAll: true });
+  expect(starts.map(({ token }) => token)).toEqual(order.filter((token) => !running.includes(Number(token))));
+  // One slot had them in turn, in the order in which they began.
+  expect(new Set(starts.map(({ wave }) => wave))).toEqual(new Set([1, 2, 3, 4]));
 });
 
 test("a failure is delayed by the storage's clock while retries are left", () => {

@@ -131,7 +131,7 @@ export class Completer {
   /** Removes and returns up to `max` ends, fewer if their results are large, oldest first, and as many reports. The caller gives back what it could not write. */
   take(max: number): Completed {
     const count = countWithin(this.#finishes, max);
-    const finishes = this.#finishes.slice(0, count);
+    const finishes = this.#finishes.slice(0, count).sort(byTenant);
     this.#finishes = this.#finishes.slice(count);
     const progress: Report[] = [];
     for (const report of this.#progress.values()) {
@@ -153,6 +153,15 @@ export class Completer {
       if (!this.#progress.has(report.token)) this.#progress.set(report.token, report);
     }
   }
+}
+
+/**
+ * What is reported together is in the order of tenants, and keeps its order within each: events of the log that differ only in the
+ * task share a row.
+ */
+export function byTenant(a: { readonly tenant: string }, b: { readonly tenant: string }): number {
+  if (a.tenant === b.tenant) return 0;
+  return a.tenant < b.tenant ? -1 : 1;
 }
 
 /** How many of the first ends, at most `max`, are written together. */

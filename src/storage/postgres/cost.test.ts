@@ -588,6 +588,35 @@ describe("what schedules and their runs touch", () => {
   });
 });
 
+test("what a step touches for a task is the same with one tenant and with several", async () => {
+  /** Pages for fifty ends and fifty starts of these tenants, which have a thousand agents together. */
+  async function pagesOfTenants(tenants: number): Promise<number> {
+    const { first, admin } = await openNodes(1);
+    const task = (n: number) => ({ tenant: `tenant-${n % tenants}`, agent: `agent-${n % 1000}` });
+    await submitAll(
+      first,
+      Array.from({ length: 2_000 }, (_, n) => task(n)),
+    );
+    const held = (await claim(first, 50)).toSorted((a, b) => (a.task.tenant < b.task.tenant ? -1 : 1));
+    const ends = [held.map(({ task: { seq } }) => seq), held.map(({ token }) => token), held.map(() => "1")];
+    const step = exchangeOf("$1::bigint[], $2::bigint[], $3::text[], null", 50);
+    await pagesOf(admin, step, ends);
+    return pagesOf(admin, step, ends);
+  }
+
+  expect(await pagesOfTenants(5)).toBeLessThan(1.2 * (await pagesOfTenants(1)));
+});
+
+test("what counting events for statistics touches does not grow with agents that get no row of their own", async () => {
+  async function pagesOfAgents(agents: number): Promise<number> {
+    const { first, admin } = await openNodes(1);
+    await submitAll(first, tasksOf(agents, 4_000));
+    return pagesOf(admin, "roll_up(null, 10000)");
+  }
+
+  expect(await pagesOfAgents(2_000)).toBeLessThan(2 * (await pagesOfAgents(200)));
+});
+
 describe("what pruning touches", () => {
   /** Pages for the entry of the log that names all tasks of a batch, which stay. */
   async function pagesOfPrune(tasks: number): Promise<number> {

@@ -244,19 +244,19 @@ begin
               from line n where n.lane = (p_lane).name and n.tenant = p_tenant and n.startable and n.pool = 0
              order by n.inflight, n.last_served, n.id limit p_count) c;
   else
-    -- The index does not contain the freed slots yet: those queues are read besides, with the room that they will have.
-    with freed as (select line, count(*)::integer as slots from unnest(p_freed) u(line) group by line),
+    -- The index does not contain the freed slots yet: those queues are read besides, with the room that they will have. Of a queue
+    -- that comes twice, that row has the fewer in flight and the larger room.
+    with freed as materialized (select line, count(*)::integer as slots from unnest(p_freed) u(line) group by line),
     candidate as (
-      select line as id from freed
-      union
-      (select n.id from line n where n.lane = (p_lane).name and n.tenant = p_tenant and n.startable and n.pool = 0
-        order by n.inflight, n.last_served, n.id limit p_count + cardinality(p_freed))),
+      select n.id, n.inflight - f.slots as inflight, n.last_served, :ROOM_WHEN_FREED as room
+        from freed f
+       cross join lateral (select * from line where id = f.line and tenant = p_tenant offset 0) n
+      union all
+      (select n.id, n.inflight, n.last_served, n.room
+         from line n where n.lane = (p_lane).name and n.tenant = p_tenant and n.startable and n.pool = 0
+        order by n.inflight, n.last_served, n.id limit p_count + (select count(*) from freed))),
     adjusted as (
-      select n.id, n.inflight - coalesce(f.slots, 0) as inflight, n.last_served,
-             case when f.slots is null then n.room else :ROOM_WHEN_FREED end as room
-        from candidate c
-       cross join lateral (select * from line where id = c.id and tenant = p_tenant offset 0) n
-        left join freed f on f.line = c.id)
+      select id, min(inflight) as inflight, last_served, max(room) as room from candidate group by id, last_served)
     select array_agg(id), array_agg(inflight), array_agg(last_served), array_agg(room), min(inflight), least(sum(room), p_count)
       into v_ids, v_inflight, v_served, v_room, v_base, v_supply
       from (select * from adjusted where room > 0 order by inflight, last_served, id limit p_count) c;
@@ -280,28 +280,33 @@ declare
   v_times integer := 1;
   v_queues bigint[];
 begin
-  with freed as (select line, count(*)::integer as slots from unnest(p_freed) u(line) group by line),
-  need as (
-    select t.id as owner, t.tenant, u.starts
-      from (select id, count(*)::integer as starts from unnest(p_turns) u(id) group by id) u
-     cross join lateral (select id, tenant from tenant_line where id = u.id offset 0) t),
+  with freed as materialized (
+    select f.slots, n.*
+      from (select line, count(*)::integer as slots from unnest(p_freed) u(line) group by line) f
+     cross join lateral (select * from line where id = f.line offset 0) n),
+  -- For each tenant what it starts, and how many of its queues have freed slots.
+  need as materialized (
+    select max(owner) as owner, tenant, max(starts) as starts, count(line) as freed
+      from (select t.id as owner, t.tenant, u.starts, null::bigint as line
+              from (select id, count(*)::integer as starts from unnest(p_turns) u(id) group by id) u
+             cross join lateral (select id, tenant from tenant_line where id = u.id offset 0) t
+            union all
+            select null, tenant, null, id from freed) x
+     group by tenant having max(owner) is not null),
+  -- Of a queue that comes twice, the row with the freed slots has the fewer in flight and the larger room.
   candidate as (
-    select need.owner, need.starts, f.line as id
-      from freed f
-     cross join lateral (select tenant from line where id = f.line offset 0) n
-      join need on need.tenant = n.tenant
-    union
-    select need.owner, need.starts, c.id
+    select need.owner, need.starts, f.id, f.inflight - f.slots as inflight, f.last_served, :ROOM_OF_FREED as room
+      from freed f join need on need.tenant = f.tenant
+    union all
+    select need.owner, need.starts, c.*
       from need
      cross join lateral (
-       select n.id from line n where n.lane = (p_lane).name and n.tenant = need.tenant and n.startable and n.pool = 0
-        order by n.inflight, n.last_served, n.id limit need.starts + coalesce(cardinality(p_freed), 0)) c),
+       select n.id, n.inflight, n.last_served, n.room
+         from line n where n.lane = (p_lane).name and n.tenant = need.tenant and n.startable and n.pool = 0
+        order by n.inflight, n.last_served, n.id limit need.starts + need.freed) c),
   adjusted as (
-    select c.owner, c.starts, n.id, n.inflight - coalesce(f.slots, 0) as inflight, n.last_served,
-           case when f.slots is null then n.room else :ROOM_WHEN_FREED end as room
-      from candidate c
-     cross join lateral (select * from line where id = c.id offset 0) n
-      left join freed f on f.line = c.id),
+    select owner, starts, id, min(inflight) as inflight, last_served, max(room) as room
+      from candidate group by owner, starts, id, last_served),
   ranked as (
     select *, row_number() over (partition by owner order by inflight, last_served, id) as n from adjusted where room > 0)
   select array_agg(owner), array_agg(id), array_agg(inflight), array_agg(last_served), array_agg(room),

@@ -50,5 +50,6 @@ export const CLAIM_FUNCTIONS = readSql(new URL("./claim-tasks.sql", import.meta.
   FAIR_OF_POOLS: ofPools("n.id, n.inflight, n.last_served", "true", "n.inflight, n.last_served, n.id"),
   TASKS_AHEAD: tasksAhead("p_critical_only"),
   ROOM_WHEN_FREED: roomWhenFreed("n", "f.slots"),
+  ROOM_OF_FREED: roomWhenFreed("f", "f.slots"),
   IS_HOLDABLE,
 });

@@ -367,30 +367,38 @@ returns void language plpgsql as $$
 declare
   v_part record;
   v_first bigint;
-  v_next bigint;
   v_alike boolean;
 begin
   if p_progress is null and not p_calls_back then
-    v_next := take_event_numbers(coalesce(cardinality(p_begun), 0) + cardinality(p_seqs));
-    -- Usually the events of a wave are alike: each wave is a row of the log then, and one statement appends all of them.
-    with part as materialized (
-      select x.wave, x.step, min(x.type) as type, min(x.tenant) as tenant, min(x.data) as data, count(*)::integer as count,
-             array_agg(x.seq order by x.report, x.n) as seqs,
-             min(x.type) = max(x.type) and min(x.tenant) = max(x.tenant)
-               and (count(x.data) = 0 or (count(x.data) = count(*) and min(x.data) = max(x.data))) as alike
-        from (select b.wave, 1 as step, 'task.started' collate "C" as type, b.tenant collate "C" as tenant, b.task_seq as seq,
-                     '{' || b.data collate "C" || '}' as data, b.report, b.n
-                from unnest(p_begun) with ordinality b(task_seq, token, tenant, data, wave, report, n)
-              union all
-              select coalesce(e.wave, 0), 3, e.type, e.tenant, e.seq, e.data, null, e.n
-                from unnest(p_waves, p_types, p_tenants, p_seqs, p_data) with ordinality e(wave, type, tenant, seq, data, n)) x
-       group by x.wave, x.step),
-    appended as (
-      insert into event (last_seq, count, type, at, tenant, task_seqs, data)
-      select v_next - 1 + sum(count) over (order by wave, step), count, type, p_now, tenant, seqs, data
-        from part where (select bool_and(alike) from part))
-    select bool_and(alike) into v_alike from part;
-    if v_alike then return; end if;
+    v_first := take_event_numbers(coalesce(cardinality(p_begun), 0) + cardinality(p_seqs));
+    if coalesce(p_tenants[1] = all (p_tenants), true) then
+      -- Usually the events of a wave are alike: each wave is a row of the log then.
+      with part as materialized (
+        select x.wave, x.step, min(x.type) as type, min(x.tenant) as tenant, min(x.data) as data, count(*)::integer as count,
+               array_agg(x.seq order by x.report, x.n) as seqs,
+               min(x.type) = max(x.type) and min(x.tenant) = max(x.tenant)
+                 and (count(x.data) = 0 or (count(x.data) = count(*) and min(x.data) = max(x.data))) as alike
+          from (:EVENTS_IN_WAVES) x
+         group by x.wave, x.step),
+      appended as (
+        insert into event (last_seq, count, type, at, tenant, task_seqs, data)
+        select v_first - 1 + sum(count) over (order by wave, step), count, type, p_now, tenant, seqs, data
+          from part where (select bool_and(alike) from part))
+      select bool_and(alike) into v_alike from part;
+      if v_alike then return; end if;
+    end if;
+    -- Consecutive events of a wave that differ only in the task share a row.
+    insert into event (last_seq, count, type, at, tenant, task_seqs, data)
+    select v_first - 1 + max(ordinal), count(*), min(type), p_now, min(tenant), array_agg(seq order by ordinal), min(data)
+      from (select *, count(*) filter (where differs) over (order by ordinal) as run
+              from (select x.*, row_number() over w as ordinal,
+                           lag(x.step) over w is distinct from x.step or lag(x.wave) over w is distinct from x.wave
+                             or lag(x.type) over w is distinct from x.type or lag(x.tenant) over w is distinct from x.tenant
+                             or lag(x.data) over w is distinct from x.data as differs
+                      from (:EVENTS_IN_WAVES) x
+                    window w as (order by x.wave, x.step, x.report, x.n)) o) r
+     group by run;
+    return;
   end if;
   for v_part in
     select x.wave, x.step, array_agg(x.type order by x.report, x.n) as types, array_agg(x.tenant order by x.report, x.n) as tenants,
@@ -409,8 +417,7 @@ begin
               from unnest(p_waves, p_types, p_tenants, p_seqs, p_data) with ordinality e(wave, type, tenant, seq, data, n)) x
      group by x.wave, x.step order by x.wave, x.step
   loop
-    v_first := coalesce(v_next, take_event_numbers(cardinality(v_part.seqs)));
-    v_next := v_next + cardinality(v_part.seqs);
+    v_first := take_event_numbers(cardinality(v_part.seqs));
     perform append_events(v_first, p_now, v_part.types, v_part.tenants, v_part.seqs, v_part.data);
     if v_part.step = 3 and p_calls_back then perform add_deliveries(p_now, v_first, v_part.seqs); end if;
   end loop;

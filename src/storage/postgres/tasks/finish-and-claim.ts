@@ -359,6 +359,15 @@ const APPEND_IN_WAVES = `
         v_types, v_tenants, v_seqs, v_data, v_calls_back);
     end if;`;
 
+/** Starts and ends with their waves, for append_in_waves. */
+const EVENTS_IN_WAVES = `
+  select b.wave, 1 as step, 'task.started' collate "C" as type, b.tenant collate "C" as tenant, b.task_seq as seq,
+         '{' || b.data collate "C" || '}' as data, b.report, b.n
+    from unnest(p_begun) with ordinality b(task_seq, token, tenant, data, wave, report, n)
+  union all
+  select coalesce(e.wave, 0), 3, e.type, e.tenant, e.seq, e.data, null, e.n
+    from unnest(p_waves, p_types, p_tenants, p_seqs, p_data) with ordinality e(wave, type, tenant, seq, data, n)`;
+
 export const FINISH_AND_CLAIM_FUNCTIONS = readSql(new URL("./finish-and-claim.sql", import.meta.url), {
   EXPIRED_PER_CLAIM_MAX,
   SESSIONS_DEFERRED: isDeferred("sessions"),
@@ -377,6 +386,7 @@ export const FINISH_AND_CLAIM_FUNCTIONS = readSql(new URL("./finish-and-claim.sq
     "v_done.states",
     `case when t.seq < first_seq and octet_length(t.spec) <= ${SENT_SPEC_BYTES_MAX} then t.spec end`,
   ),
+  EVENTS_IN_WAVES,
   ENDING_VARIABLES,
   END_DONE_ATTEMPTS: endDoneAttempts(
     `
