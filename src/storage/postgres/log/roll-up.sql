@@ -7,10 +7,6 @@ declare
   v_from bigint;
   v_last bigint;
   v_events integer;
-  v_tenants text[];
-  v_kinds text[];
-  v_steps integer[];
-  v_ats bigint[];
 begin
   set local synchronous_commit = off;
   if not exists (select 1 from high_water where name = 'rollup') then
@@ -74,45 +70,66 @@ begin
                      (select d.tokens from counted_tokens d where d.task_seq = k.task_seq), 0) as tokens
               from known k where k.tokens_so_far is not null order by k.task_seq, k.before) f
      group by 1, 2, 3),
+  named as materialized (
+    select c.*, coalesce(n.lane, ':OTHER_KEYS') as lane, coalesce(n.agent, ':OTHER_KEYS') as agent
+      from alike c left join lateral (select lane, agent from line where id = c.line offset 0) n on true),
+  -- Where more than :ROLLUP_KEYS_MAX lanes, or agents, would have a row of their own, the quietest join the others. They are found
+  -- before histograms are made: thousands of agents would make as many.
+  busy as materialized (
+    select m.tenant, m.kind, s.step, m.minute - m.minute % (s.step * 1000) as at, m.key, sum(m.events) as events
+      from (select tenant, 'lane' collate "C" as kind, minute, lane as key, sum(events)::integer as events from named group by tenant, minute, lane
+            union all
+            select tenant, 'agent', minute, agent, sum(events)::integer from named group by tenant, minute, agent) m
+     cross join (values :STEPS) s(step, kept_ms)
+     where abs(v_now - (m.minute - m.minute % (s.step * 1000))) <= s.kept_ms
+     group by m.tenant, m.kind, s.step, 4, m.key),
+  stored as (
+    select r.*
+      from (select distinct tenant, kind, step, at from busy) g
+     cross join lateral (
+       select ctid as address, tenant, kind, step, at, key, submitted + started + done + failed + cancelled as events from rollup
+        where tenant = g.tenant and kind = g.kind and step = g.step and at = g.at and key <> ':OTHER_KEYS' offset 0) r),
+  ranked as materialized (
+    select tenant, kind, step, at, key, r.address, b.events is not null as is_new,
+           row_number() over (partition by tenant, kind, step, at
+                              order by coalesce(b.events, 0) + coalesce(r.events, 0) desc, key) <= :ROLLUP_KEYS_MAX as kept
+      from (select * from busy where key <> ':OTHER_KEYS' offset 0) b full join stored r using (tenant, kind, step, at, key)),
+  gone as (
+    delete from rollup r where r.ctid = any (array(select q.address from ranked q where q.address is not null and not q.kept))
+    returning r.*),
+  own as materialized (select distinct tenant, kind, key from ranked where kept and is_new),
+  -- Full joins, as above.
   minutes as (
-    select c.tenant, c.minute, coalesce(n.lane, ':OTHER_KEYS') as lane, coalesce(n.agent, ':OTHER_KEYS') as agent, :EVENTS
-      from alike c left join lateral (select lane, agent from line where id = c.line offset 0) n on true
-     group by c.tenant, c.minute, coalesce(n.lane, ':OTHER_KEYS'), coalesce(n.agent, ':OTHER_KEYS')),
-  written as (
-    insert into rollup as r (:COLUMNS)
+    select c.tenant, c.minute, c.lane, c.agent, :EVENTS
+      from (select n.tenant, n.minute, coalesce(l.key, ':OTHER_KEYS') as lane, coalesce(a.key, ':OTHER_KEYS') as agent, n.type,
+                   n.wait_bucket, n.run_bucket, sum(n.events)::integer as events, max(n.wait_ms) as wait_ms, max(n.run_ms) as run_ms,
+                   sum(n.tokens) as tokens
+              from named n
+              full join (select tenant, key from own where kind = 'lane' offset 0) l on l.tenant = n.tenant and l.key = n.lane
+              full join (select tenant, key from own where kind = 'agent' offset 0) a on a.tenant = n.tenant and a.key = n.agent
+             group by n.tenant, n.minute, 3, 4, n.type, n.wait_bucket, n.run_bucket offset 0) c
+     where c.minute is not null
+     group by c.tenant, c.minute, c.lane, c.agent),
+  slice (:COLUMNS) as materialized (
     select m.tenant, k.kind, s.step, m.minute - m.minute % (s.step * 1000) as at, k.key, :SUMS_OF_SLICE
       from minutes m cross join lateral (values ('lane', m.lane), ('agent', m.agent)) k(kind, key)
       cross join (values :STEPS) s(step, kept_ms)
      where abs(v_now - (m.minute - m.minute % (s.step * 1000))) <= s.kept_ms
-     group by m.tenant, k.kind, s.step, 4, k.key
-    on conflict (tenant, kind, step, at, key) do update set :ADD_UP
-    returning r.tenant, r.kind, r.step, r.at)
-  select array_agg(tenant), array_agg(kind), array_agg(step), array_agg(at)
-    into v_tenants, v_kinds, v_steps, v_ats
-    from (select distinct tenant, kind, step, at from written) w;
-  perform fold_quiet(v_tenants, v_kinds, v_steps, v_ats);
+     group by m.tenant, k.kind, s.step, 4, k.key),
+  placed as materialized (
+    select * from (
+      select c.*, q.kept
+        from slice c
+        full join (select tenant, kind, step, at, key, true as kept from ranked where kept and is_new offset 0) q
+          using (tenant, kind, step, at, key) offset 0) p)
+  insert into rollup as r (:COLUMNS)
+  select :COLUMNS from placed where kept
+  union all
+  select tenant, kind, step, at, ':OTHER_KEYS', :SUMS
+    from (select :COLUMNS from placed where kept is null union all select :COLUMNS from gone) o group by tenant, kind, step, at
+  on conflict (tenant, kind, step, at, key) do update set :ADD_UP;
   update high_water set value = v_last where name = 'rollup';
   return query select v_events, exists (select 1 from event where last_seq > v_last);
-end $$;
-
--- Where more than :ROLLUP_KEYS_MAX lanes, or agents, have a row of their own, the quietest join the others.
-create function fold_quiet(p_tenants text[], p_kinds text[], p_steps integer[], p_ats bigint[]) returns void
-language plpgsql as $$
-#variable_conflict use_column
-begin
-  with ranked as materialized (
-    select r.ctid as row, row_number() over (
-             partition by r.tenant, r.kind, r.step, r.at
-             order by r.submitted + r.started + r.done + r.failed + r.cancelled desc, r.key) as rank
-      from unnest(p_tenants, p_kinds, p_steps, p_ats) u(tenant, kind, step, at)
-      join rollup r on r.tenant = u.tenant and r.kind = u.kind and r.step = u.step and r.at = u.at
-     where r.key <> ':OTHER_KEYS'),
-  gone as (
-    delete from rollup r where r.ctid = any (array(select q.row from ranked q where q.rank > :ROLLUP_KEYS_MAX))
-    returning r.*)
-  insert into rollup as r (:COLUMNS)
-  select tenant, kind, step, at, ':OTHER_KEYS', :SUMS from gone group by tenant, kind, step, at
-  on conflict (tenant, kind, step, at, key) do update set :ADD_UP;
 end $$;
 
 -- Whether all events before the cutoff, or after the latest time, are counted. Counts one slice of the rest. Does not wait
