@@ -275,6 +275,23 @@ export function schedulesTests(world: () => World): void {
     await page.getByText("There is no such schedule").waitFor();
   });
 
+  test("its page lists the times at which it will be due, whatever they are counted from", async () => {
+    const tenant = await newTenant(world());
+    const { key } = await tenant.key("viewer");
+    const page = await (await newPerson(world(), { key })).newTab();
+    for (const schedule of ["every 2 weeks on Mon at 09:00", "every 3 days at 07:00", "every 90 minutes"]) {
+      const { scheduled_task } = await tenant.rota.schedules.create({ schedule, message: "Look" });
+      const to = new Date((scheduled_task.next_fire_at + 60 * 86_400) * 1_000);
+      const { moments } = await tenant.rota.schedules.upcoming({ to, per_schedule: 5 });
+      const due = moments.filter(({ schedule_id }) => schedule_id === scheduled_task.id);
+      await page.goto(`${world().url}/ui/schedules/${scheduled_task.id}`);
+      const times = page.locator(".nexts time");
+      await times.nth(4).waitFor();
+      const shown = await times.evaluateAll((all) => all.map((time) => (time as HTMLTimeElement).dateTime));
+      expect(shown.map((text) => Date.parse(text) / 1_000)).toEqual(due.map(({ at }) => at));
+    }
+  });
+
   test("an error is said with a way to try again, and what a schedule says stays text", async () => {
     const tenant = await newTenant(world());
     const message = '<img src=x onerror="alert(1)">';

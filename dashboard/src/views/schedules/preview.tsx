@@ -111,7 +111,7 @@ export function Moments({ moments, zone }: MomentsProps) {
     <ol className="nexts">
       {moments.map((moment) => (
         <li key={moment}>
-          <span>{formatInZone(Date.parse(moment), now, zone)}</span>
+          <time dateTime={moment}>{formatInZone(Date.parse(moment), now, zone)}</time>
           <span className="r">{sayRelative(Date.parse(moment), now)}</span>
         </li>
       ))}

@@ -233,24 +233,32 @@ function makerOf(maker: NonNullable<ScheduledTask["created_by"]>) {
 
 const SHOWN = 5;
 
-/** The next due times. Computed from the first of them, as the server does: intervals of elapsed time count from there. */
+/**
+ * The next due times. The server computes a preview as of a schedule made at `from`: elapsed time is counted from the first of them, and
+ * days and weeks from just before it, so that it is the first one of them, too.
+ */
 function NextDue({ schedule }: ScheduleProps) {
   const { client } = useSession();
   const now = useNow();
-  const { next_fire_at, schedule_phrase, schedule_kind, tz, status, max_runs, run_count, until } = schedule;
+  const { next_fire_at, schedule_phrase, recur_json, tz, status, max_runs, run_count, until } = schedule;
   const isDue = status === "active" && next_fire_at > 0;
-  const first = new Date(next_fire_at * 1_000);
+  const first = next_fire_at * 1_000;
+  // Null: it is due once.
+  const rule = JSON.parse(recur_json ?? "null") as { readonly kind: string } | null;
+  const from = new Date(rule?.kind === "every" ? first : first - 1);
   const { data } = useQuery({
     queryKey: ["schedule-preview", schedule_phrase, tz, next_fire_at],
     queryFn: ({ signal }) =>
-      client.schedules.preview({ schedule: schedule_phrase, tz, from: first, count: SHOWN - 1 }, { signal }),
-    enabled: isDue && schedule_kind === "recurring",
+      client.schedules.preview({ schedule: schedule_phrase, tz, from, count: SHOWN }, { signal }),
+    enabled: isDue && rule !== null,
     staleTime: Number.POSITIVE_INFINITY,
   });
   const left = max_runs === undefined ? SHOWN : Math.max(1, max_runs - run_count);
-  const moments = [first.toISOString(), ...(data?.next ?? [])]
-    .filter((moment) => until === undefined || Date.parse(moment) <= until * 1_000)
-    .slice(0, Math.min(SHOWN, left));
+  const later = (data?.next ?? []).filter((moment) => {
+    const at = Date.parse(moment);
+    return at > first && (until === undefined || at <= until * 1_000);
+  });
+  const moments = [new Date(first).toISOString(), ...later].slice(0, Math.min(SHOWN, left));
   return (
     <section className="cell">
       <div className="cell-head">
@@ -259,11 +267,11 @@ function NextDue({ schedule }: ScheduleProps) {
       {isDue ? (
         <>
           <p className="next-first">
-            <b>{sayRelative(first.getTime(), now)}</b>
-            {!showsSame(first.getTime(), tz, MY_ZONE) && (
+            <b>{sayRelative(first, now)}</b>
+            {!showsSame(first, tz, MY_ZONE) && (
               <span className="muted">
                 {" "}
-                {formatInZone(first.getTime(), now, MY_ZONE)} here ({MY_ZONE})
+                {formatInZone(first, now, MY_ZONE)} here ({MY_ZONE})
               </span>
             )}
           </p>
