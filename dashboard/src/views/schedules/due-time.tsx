@@ -35,7 +35,8 @@ export function DueTime({ at, zone, shownIn }: DueTimeProps) {
   );
 }
 
-function titleOf(ms: number, zone: string): string {
+/** A due time exactly, in the zone of its schedule and in the reader's. */
+export function titleOf(ms: number, zone: string): string {
   const own = `${formatExact(ms, safe(zone))} (${zone})`;
   return zone === MY_ZONE ? own : `${own}\n${formatExact(ms)} here`;
 }
