@@ -22,7 +22,6 @@ export function Spark({ points }: { readonly points: readonly number[] | undefin
       aria-label={`${formatCount(sum)} started in the last hour, at most ${formatCount(most)} in a minute`}
     >
       <title>{`${formatCount(sum)} started in the last hour`}</title>
-      <path className="a" d={`M${path.join("L")}V${HEIGHT}H0z`} />
       <path className="l" d={`M${path.join("L")}`} />
     </svg>
   );

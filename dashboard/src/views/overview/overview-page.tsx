@@ -31,7 +31,7 @@ import "./overview.css";
 import { SAMPLE_AGENT } from "./sample.ts";
 import { SampleNotice, useHasSample } from "./sample-notice.tsx";
 import { useHistory } from "./use-history.ts";
-import { filterOf, wordsOf } from "./waiting-text.ts";
+import { filterOf, mergeSame, wordsOf } from "./waiting-text.ts";
 
 const FILTERS = { range: Object.keys(RANGES) } as const;
 const REASONS_MAX = 10;
@@ -65,7 +65,10 @@ export default function OverviewPage() {
   });
   const waiting = useQuery({
     queryKey: ["waiting"],
-    queryFn: ({ signal }) => client.waiting({ signal }),
+    queryFn: async ({ signal }) => {
+      const { reasons, total } = await client.waiting({ signal });
+      return { reasons: mergeSame(reasons), total };
+    },
     enabled: stats.data !== undefined && (!isIdle || waitingIn(counts.data) > 0),
     placeholderData: keepPreviousData,
     meta: { live: isChange },
@@ -295,9 +298,7 @@ function Figure({ icon, name, count = null, children, text, filter }: FigureProp
       <span className={!count && !children ? "v muted" : "v"}>
         {children || (count === null ? "–" : formatCount(count))}
       </span>
-      <span className="d cut" title={text}>
-        {text}
-      </span>
+      <span className="d">{text}</span>
     </Link>
   );
 }

@@ -36,7 +36,7 @@ export function SampleNotice() {
     changes: ["agents"],
   });
   return (
-    <p className="sample">
+    <p className="sample-note">
       <span>
         All tasks of the agent <code>{SAMPLE_AGENT}</code>, its session and its schedule are a sample.
       </span>

@@ -34,6 +34,18 @@ export function wordsOf({ code, lane, agentId }: WaitingReason): readonly [strin
   return after === undefined ? [words, "", ""] : [before, agentId ?? lane ?? "", after];
 }
 
+/** The server counts each lane by itself: what reads the same is one reason, the most frequent first. */
+export function mergeSame(reasons: readonly WaitingReason[]): readonly WaitingReason[] {
+  const merged = new Map<string, WaitingReason>();
+  for (const reason of reasons) {
+    const { lane: _lane, ...rest } = reason;
+    const words = wordsOf(reason).join("");
+    const same = merged.get(words);
+    merged.set(words, same === undefined ? reason : { ...rest, count: same.count + rest.count });
+  }
+  return [...merged.values()].sort((one, other) => other.count - one.count);
+}
+
 const STATES: Readonly<Partial<Record<Code, string>>> = {
   waiting_for_task: "waiting_dependency",
   not_before: "delayed",
