@@ -41,7 +41,7 @@ test("a task that could start is explained by what is in its way, and who is ahe
         message: 'all 2 slots of the lane "tasks" over all nodes are taken',
         lane: "tasks",
       },
-      { code: "agent_full", message: 'agent "a" runs 1 tasks in the lane "tasks" and may run 1 there' },
+      { code: "agent_full", message: 'agent "a" runs 1 task in the lane "tasks" and may run 1 there' },
       { code: "tasks_ahead", message: '1 task of agent "a" goes first', taskId: third.taskId },
     ],
   });

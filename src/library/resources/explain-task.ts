@@ -192,11 +192,11 @@ function queueReasons(
     add("tenant_full", `its tenant runs ${count(tenant.inflight)} and may run ${tenant.max}`);
   }
   if (agent.max !== null && agent.inflight >= agent.max) {
-    add("agent_full", `agent "${task.agent}" runs ${agent.inflight} tasks and may run ${agent.max}`);
+    add("agent_full", `agent "${task.agent}" runs ${count(agent.inflight)} and may run ${agent.max}`);
   } else if (lane.perAgent !== null && agent.inLane >= lane.perAgent) {
     add(
       "agent_full",
-      `agent "${task.agent}" runs ${agent.inLane} tasks in the lane "${name}" and may run ${lane.perAgent} there`,
+      `agent "${task.agent}" runs ${count(agent.inLane)} in the lane "${name}" and may run ${lane.perAgent} there`,
       {
         lane: name,
       },

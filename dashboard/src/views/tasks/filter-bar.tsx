@@ -217,13 +217,15 @@ function momentOf(field: string): string {
   return Number.isNaN(at) ? "" : new Date(at).toISOString();
 }
 
-/** The groups of the tabs, then each state, then the value of the address if it is another one. */
+/** The groups of the tabs, then each state with a word of its own, then the value of the address if it is another one. */
 function stateOptions(value: string): (readonly [string, string])[] {
   const groups = TASK_TABS.filter(({ states }) => states.length > 1).map(
     ({ label, states }) => [states.join(","), label.toLowerCase()] as const,
   );
   const states = [...new Set(TASK_TABS.flatMap((tab) => tab.states))];
-  const single = states.map((state) => [state, stateWord(state).toLowerCase()] as const);
+  const single = states
+    .map((state) => [state, stateWord(state).toLowerCase()] as const)
+    .filter(([, word]) => groups.every(([, group]) => group !== word));
   const known = [...groups, ...single];
   return value === "" || known.some(([each]) => each === value) ? known : [...known, [value, value]];
 }
