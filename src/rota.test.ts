@@ -624,7 +624,7 @@ describe("stopping", () => {
     await clock.advance(60_000);
     await stopping;
     expect(log.messages("error")).toContain(
-      "could not write down what ended; another start will run it again",
+      "could not store the outcomes of some tasks; they run again after the next start",
     );
   });
 });

@@ -34,7 +34,7 @@ const SENTENCES: Readonly<Record<ErrorCode, string>> = {
   internal_error: "internal error of Rota; its log has the details",
   draining: "this node is stopping and accepts no new work",
   scheduler_disabled: "the scheduler is disabled: set `scheduler.enabled` to true",
-  storage_unavailable: "the storage does not answer",
+  storage_unavailable: "the storage does not respond",
 };
 
 /** The body of every failed request. */

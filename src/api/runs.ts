@@ -29,7 +29,7 @@ const SKIPPED_EXAMPLE = {
   queue_task_id: null,
   due_at: 1_779_087_600,
   status: "skipped",
-  reason: "the run before it is still going",
+  reason: "the previous run has not ended",
   started_at: 0,
   completed_at: 1_779_087_600,
   request_id: null,

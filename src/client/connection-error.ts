@@ -54,7 +54,7 @@ export function connectionFailed(url: string, cause: unknown): ConnectionError {
 }
 
 export function answerTookTooLong(url: string, timeoutMs: number): ConnectionError {
-  return new ConnectionError(`Rota at ${url} did not answer within ${timeoutMs} ms`, {
+  return new ConnectionError(`Rota at ${url} did not respond within ${timeoutMs} ms`, {
     url,
     mayHaveHappened: true,
   });
@@ -66,7 +66,7 @@ const SHOWN_MAX = 100;
 export function notRotasAnswer(url: string, status: number, text: string): ConnectionError {
   const words = text.replaceAll(/\s+/g, " ").trim();
   const shown = words === "" ? "nothing" : JSON.stringify(words.slice(0, SHOWN_MAX));
-  return new ConnectionError(`${url} does not answer as Rota does: status ${status}, ${shown}`, {
+  return new ConnectionError(`${url} does not respond as Rota does: status ${status}, ${shown}`, {
     url,
     status,
     mayHaveHappened: true,

@@ -130,7 +130,7 @@ describe("what is thrown", () => {
     const error = (await errorOf(rota.health())) as ConnectionError;
     expect(error).toBeInstanceOf(ConnectionError);
     expect(error.message).toBe(
-      `${URL} does not answer as Rota does: status ${error.status}, "<html> Hello</html>"`,
+      `${URL} does not respond as Rota does: status ${error.status}, "<html> Hello</html>"`,
     );
   });
 
@@ -151,7 +151,7 @@ describe("what is thrown", () => {
     expect(sent[0]?.signal.aborted).toBe(false);
     await clock.advance(1);
     expect(await error).toMatchObject({
-      message: `Rota at ${URL} did not answer within 5000 ms`,
+      message: `Rota at ${URL} did not respond within 5000 ms`,
       mayHaveHappened: true,
     });
     expect([sent[0]?.signal.aborted, clock.pending]).toEqual([true, 0]);

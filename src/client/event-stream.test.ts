@@ -258,7 +258,7 @@ describe("events over HTTP", () => {
         { headers: { "content-type": "text/event-stream" } },
       );
     const { rota, clock } = open([mute], { timeoutMs: 5_000, retry: false });
-    const failed = expect(rota.events().ready).rejects.toThrow("did not answer within 5000 ms");
+    const failed = expect(rota.events().ready).rejects.toThrow("did not respond within 5000 ms");
     await clock.advance(5_000);
     await failed;
   });
@@ -332,7 +332,7 @@ describe("events over HTTP", () => {
   test("throw when what comes is no event of Rota's", async () => {
     const stream = new Stream();
     const { rota, clock } = open([stream.answer]);
-    const failed = expect(rota.events().next()).rejects.toThrow("does not answer as Rota does");
+    const failed = expect(rota.events().next()).rejects.toThrow("does not respond as Rota does");
     await clock.advance(0);
     stream.write("id: 1\ndata: hello\n\n");
     await failed;

@@ -421,7 +421,7 @@ export class Engine {
           const ends = this.#services.completer.finishes;
           this.#options.log.error(
             { error, ends },
-            "could not write down what ended; another start will run it again",
+            "could not store the outcomes of some tasks; they run again after the next start",
           );
           return;
         }
@@ -436,7 +436,7 @@ export class Engine {
     } catch (error) {
       this.#options.log.warn(
         { error, node: this.node },
-        "could not sign off; others will notice after a lease",
+        "could not unregister this node; other nodes notice it after a lease",
       );
     }
   }

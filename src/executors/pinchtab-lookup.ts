@@ -25,7 +25,7 @@ export async function lookUpTabs(params: LookUpTabsParams): Promise<TabLocations
   const { clock, signal } = params;
   const late = new AbortController();
   const timer = clock.setTimer(LOOKUP_MS, () =>
-    late.abort(new Error(`the PinchTab server did not answer within ${LOOKUP_MS} ms`)),
+    late.abort(new Error(`the PinchTab server did not respond within ${LOOKUP_MS} ms`)),
   );
   const bounded = { ...params, signal: AbortSignal.any([signal, late.signal]) };
   try {

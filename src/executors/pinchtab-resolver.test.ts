@@ -291,7 +291,7 @@ test("a server that takes too long is dropped, and worth another try", async () 
   pinchTab.answers.set("/instances", (response) => response.writeHead(200).write("["));
   const failed = expect(run(click)).rejects.toMatchObject({
     name: "Error",
-    message: 'cannot resolve tab "tab-1": the PinchTab server did not answer within 10000 ms',
+    message: 'cannot resolve tab "tab-1": the PinchTab server did not respond within 10000 ms',
   });
   await until(() => pinchTab.seen.length === 2);
   await clock.advance(10_000);

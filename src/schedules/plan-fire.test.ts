@@ -185,7 +185,7 @@ describe("a moment", () => {
 
   test("that is skipped says why", () => {
     const { runs } = only(MIDNIGHT + HOUR, { openRuns: 1 });
-    expect(runs).toMatchObject([{ status: "skipped", reason: "the run before it is still going" }]);
+    expect(runs).toMatchObject([{ status: "skipped", reason: "the previous run has not ended" }]);
   });
 
   test("that was announced fires although the rule would no longer name it", () => {
@@ -220,7 +220,7 @@ describe("a one-shot", () => {
 
   test("that came too late to be of use is missed, and says so", () => {
     const { runs } = planFire(shot({ usefulForMs: HOUR }), AT + DAY);
-    const reason = "it came more than 3600 s late, which is how long it is useful for";
+    const reason = "the due time was more than 3600 s late, the limit of useful_for";
     expect(runs).toMatchObject([{ status: "missed", reason }]);
   });
 
@@ -256,7 +256,7 @@ describe("many moments", () => {
       firstDueAt: MIDNIGHT + HOUR,
       dueAt: MIDNIGHT + HOUR + 51 * MINUTE,
       moments: 52,
-      reason: "more than 100 moments came meanwhile, and only the newest 100 are caught up with",
+      reason: "more than 100 due times had passed: only the newest 100 are caught up",
     });
     expect(fired.filter(({ status }) => status === "running")).toHaveLength(CATCH_UP_MAX);
     expect(fired.map(({ dueAt }) => dueAt)).toEqual(

@@ -226,11 +226,11 @@ function lastUpTo(
   return lastMoment(rule, { after: nextFireAt, anchor, until }) ?? nextFireAt;
 }
 
-const STILL_GOING = "the run before it is still going";
-const TOO_LATE = `it came more than ${LATE_MS / 1_000} s late, and catch_up is none`;
-const RAN_LATER = "a later moment has run already: the clock was set back";
-const TOO_MANY = `more than ${CATCH_UP_MAX} moments came meanwhile, and only the newest ${CATCH_UP_MAX} are caught up with`;
+const STILL_GOING = "the previous run has not ended";
+const TOO_LATE = `the due time was more than ${LATE_MS / 1_000} s late, and catch_up is none`;
+const RAN_LATER = "a later due time has run already: the clock was set back";
+const TOO_MANY = `more than ${CATCH_UP_MAX} due times had passed: only the newest ${CATCH_UP_MAX} are caught up`;
 
 function uselessReason({ usefulForMs }: DueSchedule): string {
-  return `it came more than ${(usefulForMs ?? 0) / 1_000} s late, which is how long it is useful for`;
+  return `the due time was more than ${(usefulForMs ?? 0) / 1_000} s late, the limit of useful_for`;
 }

@@ -133,7 +133,7 @@ test("failures are waited out ever more patiently, and logged once", async () =>
   await clock.advance(60_000);
   const tries = ticker.ticks;
   expect(tries).toBeLessThan(20);
-  expect(log.messages()).toEqual(["the storage does not answer; trying again until it does"]);
+  expect(log.messages()).toEqual(["the storage does not respond; trying again until it does"]);
 
   broken = false;
   await clock.advance(5_000);

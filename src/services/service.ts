@@ -115,7 +115,7 @@ export abstract class Service<Options extends ServiceOptions = ServiceOptions> {
   #logFailure(error: unknown): void {
     const fields = { service: this.name, error };
     if (isStorageAway(error)) {
-      this.log.warn(fields, "the storage does not answer; trying again until it does");
+      this.log.warn(fields, "the storage does not respond; trying again until it does");
     } else {
       this.log.error(fields, "failed; trying again");
     }

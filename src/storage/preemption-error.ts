@@ -1,4 +1,4 @@
 /** The error of an attempt that was pre-empted; its task runs again later. */
 export function preemptionError(by: string): string {
-  return `made way for the critical task ${by}`;
+  return `pre-empted by the critical task ${by}`;
 }

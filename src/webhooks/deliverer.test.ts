@@ -643,7 +643,7 @@ test("a storage that is away when the end is to be written down is waited for, a
   await clock.advance(5_000);
   await untilOnly({ status: "delivered", tries: 1 });
   expect(received).toHaveLength(1);
-  expect(log.messages("warn")).toEqual(["the storage does not answer; trying again until it does"]);
+  expect(log.messages("warn")).toEqual(["the storage does not respond; trying again until it does"]);
 });
 
 test("two on one storage never send the same at the same time", async () => {

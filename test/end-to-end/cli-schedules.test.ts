@@ -326,7 +326,7 @@ describe("rota schedules run and rota runs", () => {
   test("run a schedule out of turn, and show its outcome", async () => {
     const { rota, ended } = await withSchedules();
     await rota(["schedule", "every monday at 09:00: hello"]);
-    expect((await rota(["schedules", "run", "1"])).stdout).toBe('#1 runs: see "rota runs show 1"\n');
+    expect((await rota(["schedules", "run", "1"])).stdout).toBe('#1 started: see "rota runs show 1"\n');
     await ended(1);
     expect((await rota(["schedules", "run", "1", "--if-due"])).stdout).toBe(
       "#1 did not run: it is not due\n",

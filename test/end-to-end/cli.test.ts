@@ -369,7 +369,7 @@ describe("rota stats and rota agents", () => {
     });
     expect(await rota(["stats", "--by", "lane"])).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining("--by goes with --series"),
+      stderr: expect.stringContaining("--by needs --series"),
     });
     expect((await rota(["stats", "--series", "dnoe"])).stderr).toContain("did you mean `done`?");
   });
@@ -552,7 +552,9 @@ describe("without a server", () => {
     const url = await serve((_request, response) => response.end("<html>It works!</html>"));
     const { code, stderr } = await run(["stats", "--url", url]);
     expect(code).toBe(4);
-    expect(stderr).toBe(`error: ${url} does not answer as Rota does: status 200, "<html>It works!</html>"\n`);
+    expect(stderr).toBe(
+      `error: ${url} does not respond as Rota does: status 200, "<html>It works!</html>"\n`,
+    );
   });
 
   test.each([

@@ -82,7 +82,7 @@ describe("rota say, stop and sessions", () => {
       /^SESSION +AGENT +LANE +MODE +RUNNING +WAITING +CONTEXT\nuser:42 +slow +main +queue +1 of 1 +1\n$/,
     );
     const why = (await run(chat, ["task", waiting, "--why"])).stdout;
-    expect(why).toContain(`- the session "user:42" is busy with ${running}; it runs 1 at once\n`);
+    expect(why).toContain(`- the session "user:42" is busy with ${running}; the session runs 1 at once\n`);
     const listed = (await run(chat, ["tasks", "--session", "user:42", "--json"])).stdout;
     expect(JSON.parse(listed).count).toBe(2);
     expect((await run(chat, ["task", waiting])).stdout).toMatch(/^session +user:42$/m);
@@ -166,7 +166,7 @@ describe("rota say, stop and sessions", () => {
     expect(JSON.parse(unset.stdout)).toMatchObject({ cap: 10, tokens: null, drop: "new" });
     for (const [args, code, sentence] of [
       [["sessions", "nobody"], 3, 'error: session not found: "rota sessions" lists what there is\n'],
-      [["sessions", "--cap", "3"], 2, "error: settings are of one session: name it"],
+      [["sessions", "--cap", "3"], 2, "error: name the session to change"],
       [["sessions", "--delete"], 2, "error: name the session to delete"],
       [["sessions", "x", "--delete", "--cap", "3"], 2, "error: a session is changed or deleted"],
       [

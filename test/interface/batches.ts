@@ -85,7 +85,7 @@ export function describeBatches(open: Open): void {
         reasons: [
           {
             code: "batch_full",
-            message: "1 task of its batch runs or goes first; it runs 1 at once",
+            message: "1 task of its batch runs or goes first; the batch runs 1 at once",
             taskId: first,
           },
         ],

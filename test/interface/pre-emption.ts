@@ -32,7 +32,7 @@ export function describePreemption(open: Open): void {
       const urgent = await submit("urgent", { priority: "critical" });
       await until(async () => (await api.tasks.get(urgent)).state === "running");
 
-      const error = `made way for the critical task ${urgent}`;
+      const error = `pre-empted by the critical task ${urgent}`;
       const waiting = await api.tasks.get(gaveWay);
       expect(waiting).toMatchObject({
         state: "queued",
@@ -47,7 +47,7 @@ export function describePreemption(open: Open): void {
         reasons: [
           {
             code: "preempted",
-            message: "it made way for a critical task and goes first of its agent's that are not critical",
+            message: "a critical task took its slot; it goes first of its agent's non-critical tasks",
             since: endOf(waiting),
           },
           { code: "node_full" },

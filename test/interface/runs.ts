@@ -147,7 +147,7 @@ export function describeRuns(open: Open): void {
       expect(runs).toMatchObject([
         {
           status: "skipped",
-          reason: "the run before it is still going",
+          reason: "the previous run has not ended",
           due_at: MIDNIGHT + 60,
           queue_task_id: null,
           started_at: 0,

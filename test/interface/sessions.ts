@@ -79,7 +79,7 @@ export function describeSessions(open: Open): void {
         reasons: [
           {
             code: "session_busy",
-            message: `the session "${KEY}" is busy with ${first}; it runs 1 at once`,
+            message: `the session "${KEY}" is busy with ${first}; the session runs 1 at once`,
             taskId: first,
           },
         ],

@@ -4,7 +4,7 @@ import { callbacks } from "./callbacks.ts";
 import { checkGuests } from "./tenants.ts";
 import type { World } from "./world.ts";
 
-const IN_HASTE = "could not write down what ended; another start will run it again";
+const IN_HASTE = "could not store the outcomes of some tasks; they run again after the next start";
 /** What a process may say as an error when everything around it fails. */
 const EXPECTED = new Set([
   "lost its lease and aborted its running tasks",

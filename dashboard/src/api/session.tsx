@@ -43,8 +43,8 @@ type State =
 
 const UNKNOWN_KEY = "This key is unknown or was deleted.";
 const FIRST_KEY = "A key was created, so this server asks for one now.";
-const WORKER_KEY = "This key is for a worker, which runs tasks and reads nothing. Sign in with another one.";
-const REVOKED = "Your key was deleted or has expired. Sign in again to go on where you were.";
+const WORKER_KEY = "This key is for a worker, which cannot read anything. Sign in with another key.";
+const REVOKED = "Your key was deleted or has expired. Sign in again to continue.";
 
 /** Shows the sign-in page to unknown users. The address stays, so that the user returns to the same page. */
 export function SessionGate({ children }: { readonly children: ReactNode }) {

@@ -96,7 +96,7 @@ function withKeyOptions(command: Command): Command {
       .option("--tenant <id>", "the tenant of the keys (default: your own)")
       .option(
         "--storage [url]",
-        "go to the storage itself, where no server runs on it: this one, or the one that is configured here",
+        "open this storage directly instead of calling a server, which must be stopped on SQLite; without a value: the storage of the configuration",
       )
       .option("--config <file>", "with --storage: configuration to read"),
   );

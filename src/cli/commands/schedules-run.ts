@@ -23,7 +23,7 @@ export function runCommand(): Command {
 }
 
 function outcome({ ran, reason, run_id }: RunAnswer): string {
-  if (ran) return `runs: see "rota runs show ${run_id}"`;
+  if (ran) return `started: see "rota runs show ${run_id}"`;
   if (reason === "not-due") return "did not run: it is not due";
   if (reason === "too_many_waiting") return "did not run: too many of its runs are waiting";
   return "did not run: its previous run has not ended";

@@ -23,7 +23,7 @@ export function sessionsCommand(): Command {
     .option("--delete", "delete its settings and context; the session is deleted with its last task");
   withInputOptions(command, SESSION_CHANGES.fields, { isChange: true }).option(
     "--unset <fields...>",
-    "take settings back, like cap or debounceMs",
+    "reset settings to the default, like cap or debounceMs",
   );
   return withServerOptions(withPageOptions(command)).action(showSessions);
 }
@@ -32,8 +32,7 @@ async function showSessions(key: string | undefined, flags: SessionsFlags): Prom
   const changes = changesOf(flags);
   const isChange = Object.keys(changes).length > 0;
   if (key === undefined) {
-    if (isChange)
-      throw new UsageError("settings are of one session: name it, as in rota sessions KEY --cap 3");
+    if (isChange) throw new UsageError("name the session to change, as in rota sessions KEY --cap 3");
     if (flags.delete) throw new UsageError("name the session to delete, as in rota sessions KEY --delete");
     return listSessions(flags);
   }

@@ -39,7 +39,7 @@ export function statsCommand(): Command {
     const client = openClient(flags);
     if (flags.series !== undefined) return printSeries(flags);
     const lone = (["by", "from", "to", "step"] as const).find((name) => flags[name] !== undefined);
-    if (lone !== undefined) throw new UsageError(`--${lone} goes with --series`);
+    if (lone !== undefined) throw new UsageError(`--${lone} needs --series`);
     if (flags.json) return printJson(await client.stats());
     const [stats, { startedAt }] = await Promise.all([client.stats(), client.health()]);
     const shown = { width: lineWidth(), startedAt, now: Date.now() };

@@ -52,7 +52,7 @@ function removeCommand(): Command {
     const { workers } = openClient(flags);
     return forEachId(ids, flags, {
       act: async (id) => ({ id, ...(await workers.delete(id)) }),
-      say: ({ id, released }) => print(`${id} removed, ${released.length} tasks went back`),
+      say: ({ id, released }) => print(`${id} removed, ${released.length} tasks returned to the queue`),
     });
   });
 }

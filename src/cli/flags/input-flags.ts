@@ -65,7 +65,10 @@ function flagFields(fields: FieldTable, path: readonly string[] = []): FlagField
 
 /** The description of a field, as the command line writes it. */
 function flagText({ shape, description = "" }: Field): string {
-  const sentence = plain(description).replace(/\.$/, "");
+  // Giving the flag means true.
+  const sentence = plain(description)
+    .replace(/^True: /, "")
+    .replace(/\.$/, "");
   const words = /^[A-Z][a-z ]/.test(sentence)
     ? `${sentence[0]?.toLowerCase()}${sentence.slice(1)}`
     : sentence;

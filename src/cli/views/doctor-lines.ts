@@ -14,5 +14,5 @@ export function doctorLines({ checks }: DoctorReport): string[] {
 /** The progress of an examination. */
 export function progressText({ check, done, total }: DoctorProgress): string {
   const share = total === null ? "" : ` (${Math.floor((100 * done) / Math.max(total, 1))} %)`;
-  return `looking at ${check}: ${done}${total === null ? "" : ` of ${total}`}${share}`;
+  return `checking ${check}: ${done}${total === null ? "" : ` of ${total}`}${share}`;
 }

@@ -105,11 +105,11 @@ describe("a live view", () => {
     const model = filled();
     const batchId = `bat_${"1".repeat(32)}`;
     const counts = { done: 3, failed: 1 };
-    model.take(event("task.preempted", { state: "queued", error: "made way for the critical task x" }), NOW);
+    model.take(event("task.preempted", { state: "queued", error: "pre-empted by the critical task x" }), NOW);
     model.take(event("batch.completed", { batchId, state: "done", counts }), NOW);
     const lines = screen(model, 120, 24);
     expect(lines).toContainEqual(
-      expect.stringMatching(/^[\d:]+ +tsk_0{32} +writer +preempted: made way for the critical task x$/),
+      expect.stringMatching(/^[\d:]+ +tsk_0{32} +writer +preempted: pre-empted by the critical task x$/),
     );
     expect(lines).toContainEqual(
       expect.stringMatching(/^[\d:]+ +bat_1{32} +batch completed: 3 done, 1 failed$/),

@@ -17,7 +17,7 @@ const PAGE_MAX = 1_000;
 export function withPageOptions(command: Command): Command {
   return command
     .option("--limit <number>", `how many at most (default: ${SHOWN_BY_DEFAULT})`)
-    .option("--cursor <cursor>", "go on where a page ended")
+    .option("--cursor <cursor>", "the cursor that the previous page ended with")
     .option("--all", "all of them, page after page");
 }
 

@@ -19,7 +19,7 @@ test("progress takes one line, as wide as the terminal, and is gone at the end",
 
 test("progress says how far it is, where that is known", () => {
   expect(progressText({ check: "counters", done: 50, total: 200 })).toBe(
-    "looking at counters: 50 of 200 (25 %)",
+    "checking counters: 50 of 200 (25 %)",
   );
-  expect(progressText({ check: "schedules", done: 7, total: null })).toBe("looking at schedules: 7");
+  expect(progressText({ check: "schedules", done: 7, total: null })).toBe("checking schedules: 7");
 });

@@ -13,7 +13,7 @@ const RUNS = [
     id: 11,
     due_at: ago(60),
     status: "skipped",
-    reason: "the run before it is still going",
+    reason: "the previous run has not ended",
     completed_at: ago(60),
   }),
   shownRun({
@@ -40,7 +40,7 @@ test("runs are a table with when they were due, how long they took, and what cam
   expect(runsTable(RUNS, { now: NOW, width: undefined })).toEqual([
     "RUN  SCHEDULE  STATUS     AGENT     DUE         TOOK  OUTCOME",
     " 12        17  running    research  5 s ago           attempt 2",
-    " 11        17  skipped    research  1 min ago         the run before it is still going",
+    " 11        17  skipped    research  1 min ago         the previous run has not ended",
     " 10        17  succeeded  research  1 h ago     50 s  12 pull requests were merged.",
     "  9        17  failed     research  2 h ago    < 1 s  ✗ for 3 due times: exit code 1",
     "  8        17  missed     research  1 d ago           for 5 due times: it came late",

@@ -19,10 +19,10 @@ test("a task that gave way shows so among its attempts, and that it may do so ag
   const lines = sheet({
     state: "queued",
     spec: { ...task.spec, preemptible: true },
-    attempts: [{ ...attempt, error: "made way for the critical task tsk_1" }],
+    attempts: [{ ...attempt, error: "pre-empted by the critical task tsk_1" }],
   });
   expect(lines).toContainEqual(expect.stringMatching(/^preemptible +yes$/));
-  expect(lines.at(-1)).toMatch(/^ +1 +.* 2\.0 s +preempted +n +made way for the critical task tsk_1$/);
+  expect(lines.at(-1)).toMatch(/^ +1 +.* 2\.0 s +preempted +n +pre-empted by the critical task tsk_1$/);
 });
 
 test("a task shows what it cost, if it reported it", () => {

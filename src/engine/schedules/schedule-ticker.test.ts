@@ -358,7 +358,7 @@ describe("a moment that comes while a run still goes", () => {
     await clock.advance(2 * MINUTE);
     const [first, second] = await runs();
     expect(first).toMatchObject({ status: "running" });
-    expect(second).toMatchObject({ status: "skipped", reason: "the run before it is still going" });
+    expect(second).toMatchObject({ status: "skipped", reason: "the previous run has not ended" });
     expect(await schedule(id)).toMatchObject({ runCount: 1, lastRunId: first?.id, openRuns: 1 });
   });
 

@@ -302,7 +302,7 @@ describe("when the storage is away", () => {
     await clock.advance(60_000);
     expect(runs).toBe(4);
     expect(await states()).toEqual({ running: 4, queued: 2 });
-    expect(log.messages().filter((message) => message.includes("does not answer"))).toHaveLength(1);
+    expect(log.messages().filter((message) => message.includes("does not respond"))).toHaveLength(1);
 
     broken = false;
     await clock.advance(5_000);

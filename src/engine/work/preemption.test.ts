@@ -52,7 +52,7 @@ describe("an attempt that has to give way to a critical task", () => {
     expect(await task("victim")).toMatchObject({
       state: "queued",
       retryCount: 0,
-      attempts: [{ outcome: "preempted", error: "made way for the critical task critical" }],
+      attempts: [{ outcome: "preempted", error: "pre-empted by the critical task critical" }],
     });
     expect([engine.running, engine.laneLoad("tasks")]).toEqual([1, { running: 1, concurrency: 1 }]);
   });

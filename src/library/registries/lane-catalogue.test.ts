@@ -194,7 +194,9 @@ describe("what is stored of lanes", () => {
     await expect(rota.lanes.put("crawl", { concurrency: 9 })).rejects.toMatchObject({ code: "conflict" });
     await rota.reload({ lanes: {} });
     expect(await laneOf(rota, "crawl")).toMatchObject({ concurrency: 1, total: 4 });
-    expect(log.messages("info").filter((message) => message.includes("left the configuration"))).toEqual([]);
+    expect(
+      log.messages("info").filter((message) => message.includes("was removed from the configuration")),
+    ).toEqual([]);
     await rota.lanes.put("crawl", { concurrency: 9, total: 4 });
     expect(await held.startedAfterAWhile()).toBe(4);
   });

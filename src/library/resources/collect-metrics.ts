@@ -71,7 +71,7 @@ async function lookAtQueue(params: CollectMetricsParams): Promise<Metric[]> {
     storage.workers.count({ tenant }),
   ]);
   const onLate = () => {
-    throw new Error("the storage does not answer");
+    throw new Error("the storage does not respond");
   };
   const [lanes, depth, dueAt, now, { reasons }, rollupLagMs, workers] = await within({
     clock,

@@ -103,7 +103,7 @@ function skew(storageNow: number, { asked, answered }: { asked: number; answered
 
 function checkClock(skewMs: number): DoctorCheck {
   const size = Math.round(Math.abs(skewMs));
-  const finding = `The storage's clock is ${size} ms ${skewMs > 0 ? "ahead of" : "behind"} this machine's: due moments go by the storage's.`;
+  const finding = `The storage's clock is ${size} ms ${skewMs > 0 ? "ahead of" : "behind"} this machine's: schedules follow the storage's clock.`;
   return check("clock", "The clocks agree.", size > SKEW_MAX_MS ? [finding] : []);
 }
 

@@ -92,10 +92,12 @@ async function examineSchedule(
       spans: rows,
       limit: NAMED_MAX,
     });
-    findings.push(...missing.map((moment) => `${name}: ${isoText(rule.tz, moment)} has left no run.`));
+    findings.push(...missing.map((moment) => `${name}: ${isoText(rule.tz, moment)} has no run.`));
     // A schedule that is due once and could not run at its due time is due when it was resumed.
     if (rule.kind !== "once" && nextMoment(rule, { after: nextFireAt - 1, anchor }) !== nextFireAt)
-      findings.push(`${name}: ${isoText(rule.tz, nextFireAt)} is next, but is no moment of it.`);
+      findings.push(
+        `${name}: ${isoText(rule.tz, nextFireAt)} is stored as the next due time, but the rule does not have it.`,
+      );
     if (fires && now - nextFireAt > OVERDUE_MS)
       findings.push(
         `${name}: ${isoText(rule.tz, nextFireAt)} is overdue, and no node fires it: none runs, or more schedules of its tenant are due than the nodes can fire.`,
@@ -112,7 +114,7 @@ function boundFaults(schedule: ScheduleRecord): string[] {
   const { status, rule, nextFireAt, untilAt, maxRuns, runCount } = schedule;
   if (status !== "active" || rule.kind === "once") return [];
   return [
-    ...(nextFireAt === null ? ["is active, but nothing of it is due."] : []),
+    ...(nextFireAt === null ? ["is active, but has no next due time."] : []),
     ...(runsLeft(schedule) === 0 ? [`is active, but has had ${runCount} runs of at most ${maxRuns}.`] : []),
     ...(nextFireAt !== null && untilAt !== null && nextFireAt > untilAt
       ? [`is next due at ${isoText(rule.tz, nextFireAt)}, which is after its \`until\`.`]

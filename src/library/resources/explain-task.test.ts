@@ -62,7 +62,7 @@ test("a task of a lane without slots is explained by the missing slots", async (
   expect((await rota.tasks.explain(taskId)).reasons).toMatchObject([
     {
       code: "lane_not_served",
-      message: 'the lane "main" rests in this process: it has no slots here',
+      message: 'the lane "main" has a concurrency of 0 in this process',
       lane: "main",
     },
   ]);

@@ -118,7 +118,7 @@ function generalReasons({ task, tenant }: TaskSituation, process: ProcessSituati
   if (!tenant.disabled) return reasons;
   return [
     ...reasons,
-    reason(task, "tenant_disabled", "its tenant is disabled: it waits until that is enabled"),
+    reason(task, "tenant_disabled", "its tenant is disabled: it waits until the tenant is enabled"),
   ];
 }
 
@@ -146,7 +146,7 @@ function queueReasons(
     reasons.push(reason(task, code, message, more));
   if (situation.noExecutor !== null) add("no_executor", ...noExecutor(task, situation.noExecutor, process));
   if (task.attempts.at(-1)?.outcome === "preempted") {
-    add("preempted", "it made way for a critical task and goes first of its agent's that are not critical");
+    add("preempted", "a critical task took its slot; it goes first of its agent's non-critical tasks");
   }
   if (batch !== null) add("batch_full", ...batchFull(batch));
   if (session?.takenBy != null) add("taken", ...taken(session.takenBy));
@@ -158,7 +158,7 @@ function queueReasons(
   } else if (here === null)
     add("lane_not_served", `this process does not run the lane "${name}"`, { lane: name });
   else if (here.concurrency === 0) {
-    add("lane_not_served", `the lane "${name}" rests in this process: it has no slots here`, { lane: name });
+    add("lane_not_served", `the lane "${name}" has a concurrency of 0 in this process`, { lane: name });
   } else if (here.running >= here.concurrency) {
     add("node_full", `all ${here.concurrency} slots of the lane "${name}" in this process are taken`, {
       lane: name,
@@ -308,7 +308,7 @@ function batchFull({
   const others =
     parallelism === 1 ? "1 task of its batch runs or goes" : `${parallelism} tasks of its batch run or go`;
   const [taskId] = active;
-  return [`${others} first; it runs ${parallelism} at once`, taskId === undefined ? {} : { taskId }];
+  return [`${others} first; the batch runs ${parallelism} at once`, taskId === undefined ? {} : { taskId }];
 }
 
 /** How many tasks ahead in the session are named. */
@@ -320,14 +320,14 @@ function sessionBusy(
 ): [message: string, more: Partial<Reason>] {
   const [taskId] = active;
   const others = active.length === 0 ? "others" : active.slice(0, NAMED_MAX).join(", ");
-  const busy = `the session ${quoted(key)} is busy with ${others}; it runs ${max} at once`;
+  const busy = `the session ${quoted(key)} is busy with ${others}; the session runs ${max} at once`;
   const more = taskId === undefined ? {} : { taskId };
   if (offeredUntil === null || offeredUntil <= now) return [busy, more];
   return [`${busy}; the running task may take this message until ${rfc3339(offeredUntil)}`, more];
 }
 
 function taken(taskId: string): [message: string, more: Partial<Reason>] {
-  return [`${taskId} has taken this message while it ran: it ends with that task`, { taskId }];
+  return [`the running task ${taskId} has taken this message, which ends with that task`, { taskId }];
 }
 
 function keyBusy({ name, holder }: NonNullable<TaskSituation["key"]>): string {

@@ -33,7 +33,7 @@ function withRefusals({ taskId, agentId }: Task, result: unknown, log: Log): unk
     const blocks = found.writs.slice(0, ANSWER_WRITS_MAX).map((writ) => errorBlock(writ, reason));
     return withBlocks(found.value, blocks) ?? result;
   } catch (error) {
-    log.error({ error, taskId }, "could not refuse the writs of an answer");
+    log.error({ error, taskId }, "could not add the refusals of writs to an answer");
     return result;
   }
 }

@@ -148,7 +148,7 @@ describe("estimateTokens", () => {
     await clock.advance(1);
     await Promise.all(sent);
     expect([calls, log.messages()]).toEqual([1, ["cannot estimate the tokens of a session"]]);
-    expect(String(log.lines[0]?.fields["error"])).toContain("did not answer within 2000 ms");
+    expect(String(log.lines[0]?.fields["error"])).toContain("did not return within 2000 ms");
   });
 
   test("whose answer cannot be stored is named in the log, and the message is accepted", async () => {

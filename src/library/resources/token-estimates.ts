@@ -107,7 +107,7 @@ export class TokenEstimates {
 
   #inTime<T>(work: Promise<T>): Promise<T> {
     const onLate = () => {
-      throw new Error(`\`estimateTokens\` did not answer within ${ESTIMATE_MS} ms`);
+      throw new Error(`\`estimateTokens\` did not return within ${ESTIMATE_MS} ms`);
     };
     return within({ clock: this.#options.clock, ms: ESTIMATE_MS, work, onLate });
   }
@@ -135,7 +135,7 @@ function checkUse(use: unknown): ContextUse | null {
   const { tokens, contextWindow } = isObject(use) ? use : {};
   if (isCount(tokens) && isCount(contextWindow) && contextWindow > 0) return { tokens, contextWindow };
   throw new TypeError(
-    "`estimateTokens` must answer `{tokens, contextWindow}`, whole numbers from 0 and from 1 on, or null",
+    "`estimateTokens` must return `{tokens, contextWindow}`, whole numbers from 0 and from 1 on, or null",
   );
 }
 

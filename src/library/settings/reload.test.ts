@@ -163,7 +163,7 @@ describe("lanes", () => {
     expect(await held.startedAfterAWhile()).toBe(1);
     await rota.reload({ lanes: {} });
     expect(log.messages("info")).toContain(
-      'the lane "mine" left the configuration: what waits in it is still run, new tasks that name it go to "main"',
+      'the lane "mine" was removed from the configuration: its waiting tasks still run; new tasks that name it go to "main"',
     );
     const { taskId } = await rota.tasks.submit({ agentId: "a", payload: 1, lane: "mine" });
     expect((await rota.tasks.get(taskId)).lane).toBe("main");

@@ -142,7 +142,7 @@ export class Reloader {
     for (const name of [...lanes.under(before).keys()].filter((each) => !names.has(each))) {
       log.info(
         { lane: name },
-        `the lane "${name}" left the configuration: what waits in it is still run, new tasks that name it go to "main"`,
+        `the lane "${name}" was removed from the configuration: its waiting tasks still run; new tasks that name it go to "main"`,
       );
     }
     this.#logNeededRestart(needsRestart, wanted);

@@ -44,7 +44,7 @@ export class StorageHealth {
       clock: this.#clock,
       ms: PATIENCE_MS,
       work: checked,
-      onLate: () => "the storage does not answer",
+      onLate: () => "the storage does not respond",
     });
     this.#logChange(trouble);
     this.#found = { trouble, at: this.#clock.monotonic() };

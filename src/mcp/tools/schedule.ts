@@ -13,7 +13,8 @@ const { tz, message, agent, name, until } = SCHEDULE.fields;
 
 export const schedule = defineTool({
   name: "schedule",
-  description: "Plan a message for an agent. A dry run that shows the next times, unless dryRun is false",
+  description:
+    "Schedule a message for an agent. By default a dry run that shows the next due times; dryRun: false stores it",
   access: "schedule",
   annotations: { readOnlyHint: false, destructiveHint: false },
   names: { schedule: "when", until: "expiresAt" },

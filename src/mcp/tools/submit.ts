@@ -11,7 +11,7 @@ import { harmless, nameText, quoteField } from "../untrusted.ts";
 
 export const submit = defineTool({
   name: "submit",
-  description: "Hand a task to an agent. Durable once answered",
+  description: "Submit a task to an agent. It is stored before the response",
   access: "submit",
   annotations: { readOnlyHint: false, destructiveHint: false, openWorldHint: true },
   fields: {

@@ -31,7 +31,7 @@ export const AGENT_FIELDS = {
   }),
   contextWindow: optional(number(LIMIT), {
     description:
-      "How many tokens its model takes in at most: what history must fit into, and a session's window unless an answer names another.",
+      "The context window of its model, in tokens. It bounds the history that a session sends, and is the window of a session unless a usage report has another.",
     flag: "--context-window <tokens>",
   }),
   require: optional(
@@ -87,7 +87,7 @@ export const AGENT_CHANGES = {
   name: "AgentChanges",
   noun: "agent",
   isChanges: true,
-  description: "What is left out stays; null takes it away.",
+  description: "Fields that are left out stay; null removes a field.",
   fields: AGENT_FIELDS,
   examples: [{ maxInflight: 5, lane: null }, { writs: true }],
 } as const satisfies Schema;

@@ -17,14 +17,13 @@ export const BOUND_RANGES = {
 
 /** What each bound limits, for people. */
 export const BOUND_DESCRIPTIONS = {
-  maxActiveSchedules: "How many schedules it may have, active or paused.",
-  minIntervalS: "The shortest interval of its recurring schedules, in seconds.",
+  maxActiveSchedules: "How many schedules a caller may have, active or paused.",
+  minIntervalS: "The shortest interval of recurring schedules, in seconds.",
   horizonDays: "How many days ahead the `runAt` of a task or the due time of a one-time schedule may be.",
-  scheduleTtlDays: "After how many days its schedules end: a later `until`, or none, becomes that.",
-  maxSubmitsPerHour: "How many tasks and messages it may submit within 60 minutes.",
-  maxOpenTasks: "How many of its tasks may wait or run.",
-  maxDepth:
-    "How many tasks may be above a task that it submits: a task submits a task, which submits a task.",
+  scheduleTtlDays: "After how many days schedules end: a later `until`, or none, becomes that.",
+  maxSubmitsPerHour: "How many tasks and messages a caller may submit within 60 minutes.",
+  maxOpenTasks: "How many tasks of a caller may wait or run.",
+  maxDepth: "How deep a tree of tasks may be: how many tasks may be above a task that a caller submits.",
   maxDescendants: "How many tasks there may be below one root task.",
 } as const satisfies Record<keyof Bounds, string>;
 

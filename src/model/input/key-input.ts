@@ -20,7 +20,7 @@ function tenantId(): Kind<string> {
 export const KEY = {
   name: "NewKey",
   noun: "key",
-  description: "What a key allows, and to whom.",
+  description: "The role of a key, and who uses it.",
   fields: {
     role: required(choice(ROLES), {
       description:
@@ -29,7 +29,7 @@ export const KEY = {
       missing: `must be one of ${ROLES.join(", ")}`,
     }),
     name: required(keyName(), {
-      description: "Whom it is for, to find it again.",
+      description: "The program or person that uses it.",
       flag: "--name <name>",
     }),
     agentId: optional(agentId(), {

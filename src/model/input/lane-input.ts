@@ -10,7 +10,7 @@ const { concurrency, total } = LANE_RANGES;
 export const LANE = {
   name: "LaneSettings",
   noun: "lane",
-  description: "How much of a lane runs at once.",
+  description: "The limits of a lane.",
   fields: {
     concurrency: required(number(concurrency), {
       description: "How many of its tasks each process runs at once; 0: none.",

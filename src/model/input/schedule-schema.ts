@@ -235,7 +235,7 @@ const SETTINGS = {
     flag: "--useful-for <span>",
   }),
   timeout: optional(timeout(), {
-    description: "Milliseconds for each try, 1 000 to 600 000.",
+    description: "Milliseconds for each attempt, 1 000 to 600 000.",
     default: "`timeouts.defaultMs`",
     flag: "--timeout <span>",
   }),
@@ -328,7 +328,9 @@ export const SCHEDULE_CHANGES = {
   isChanges: true,
   description: "Fields that are left out stay; null resets a field to its default.",
   fields: {
-    status: optional(choice(["active", "paused"]), { description: "The same as `enabled`, in a word." }),
+    status: optional(choice(["active", "paused"]), {
+      description: "`active` or `paused`: the same as `enabled`.",
+    }),
     schedule: required(RULE, { description: "The new time, counted from now." }),
     ...WORK_FIELDS,
     ...SETTINGS,

@@ -45,7 +45,7 @@ export const MESSAGE = {
     }),
     callbackUrl: optional(callbackUrl(), {
       description:
-        "URL that receives a `POST` of the task when it has ended, also if the message was dropped. Of merged messages that of the first counts.",
+        "URL that receives a `POST` of the task when it has ended, also if the message was dropped. Merged messages use the URL of the first.",
       flag: "--callback <url>",
     }),
   },
@@ -67,7 +67,7 @@ export const MESSAGE_REQUEST = {
     }),
     cancelOnDisconnect: optional(boolean(), {
       description:
-        "True: if the caller that waits or reads its events disconnects, cancel what belongs to this message alone.",
+        "True: if the caller that waits or reads its events disconnects, cancel the task, unless other messages are merged into it.",
     }),
   },
   examples: [

@@ -68,7 +68,7 @@ export const TENANT_CHANGES = {
   name: "TenantChanges",
   noun: "tenant",
   isChanges: true,
-  description: "What is left out stays; a limit that is null is the default again.",
+  description: "Fields that are left out stay; null resets a limit to its default.",
   fields: FIELDS,
   examples: [{ name: "Acme Ltd" }, { limits: { maxInflight: null } }],
 } as const satisfies Schema;

@@ -176,7 +176,7 @@ class Connection:
                 retry_after=_seconds(response.getheader("retry-after")),
             )
         shown = text[:100].decode("utf-8", "replace")
-        message = f"{self.url} does not answer as Rota does: status {response.status}, {shown!r}"
+        message = f"{self.url} does not respond as Rota does: status {response.status}, {shown!r}"
         raise ConnectionFailed(message, status=response.status)
 
 

@@ -48,7 +48,7 @@ export function describePreemption(open: OpenWorld): void {
 
       const victim = await world.task("yielding");
       expect(victim).toMatchObject({ state: "queued", retryCount: 0, error: null });
-      const error = "made way for the critical task urgent";
+      const error = "pre-empted by the critical task urgent";
       expect(victim.attempts).toMatchObject([{ number: 1, outcome: "preempted", error }]);
       expect((await world.events()).at(-1)).toMatchObject({
         type: "task.preempted",
