@@ -18,8 +18,8 @@ const IDLE = { workers: 200, slots: 5 } as const;
 const TASK_MS = 100;
 /** A backlog for this many seconds of all slots. */
 const BUSY_SEC = 8;
-/** Some work comes every ten seconds or more: a longer measurement counts it evenly with and without workers. */
-const IDLE_SPANS = 6;
+/** Some work comes once a minute: a shorter measurement, also a quick one, counts it by chance with or without workers. */
+const IDLE_SEC = 60;
 /** At most one a second. The figure is rounded to tenths. */
 const ADDED_GOAL = { below: 1.05 } as const;
 
@@ -83,7 +83,7 @@ async function workers(
   const cpu = (of: (drain: WorkersDrain) => number) => drains.map((drain) => Math.round(of(drain)));
   const idle = await measureIdleWorkers(newStorage, {
     ...IDLE,
-    seconds: IDLE_SPANS * sizes.idleSec,
+    seconds: IDLE_SEC,
     counter,
   });
   const name = `${BUSY.workers} workers × ${BUSY.slots} slots`;

@@ -35,7 +35,11 @@ const keyInfo = z
     bounds: bounds.exactOptional(),
     createdAt: time,
     expiresAt: time.exactOptional().describe("Left out: it does not expire."),
-    lastUsedAt: time.exactOptional().describe("Left out: it was never used."),
+    lastUsedAt: time
+      .exactOptional()
+      .describe(
+        "Of uses on other nodes, those of the last half minute may be missing. Left out: it was never used.",
+      ),
   })
   .meta({ id: "Key", description: "A key, without its secret.", examples: [KEY_EXAMPLE] });
 

@@ -6,10 +6,10 @@ export interface KeyStorage {
   /** Null: there is no such tenant, or it is being deleted, and nothing changed. */
   create(params: NewKey): Promise<KeyRecord | null>;
   /**
-   * The caller checks whether the key has expired. Called for every request, so it need not wait for the disk: a caller gets its
-   * key once the key is durable.
+   * The keys with these hashes, in any order. The caller checks whether they have expired. Called for every request, so it need not
+   * wait for the disk: a caller gets its key once the key is durable.
    */
-  findByHash(params: { hash: string }): Promise<KeyRecord | null>;
+  findByHashes(params: { hashes: readonly string[] }): Promise<KeyRecord[]>;
   get(params: { tenant: string; id: string }): Promise<KeyRecord | null>;
   /** Of one tenant, the oldest first. */
   list(params: { tenant: string }): Promise<KeyRecord[]>;

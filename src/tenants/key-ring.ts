@@ -26,13 +26,18 @@ export interface KeyRingOptions {
 
 /**
  * Finds the caller of a key. It reads each key from the storage at most once a second, and from an exclusive storage only after a
- * change.
+ * change. The keys of all that is open at a node are read together.
  */
 export class KeyRing {
   readonly #options: KeyRingOptions;
   /** Lookups by hash. Every signal about keys or tenants replaces the map. */
   #known = new Map<string, Recent<KeyRecord | null>>();
+  /** What the next query looks up. */
+  #wanted: Lookup[] = [];
+  readonly #lookups = new FreshRead(() => this.#readWanted());
   readonly #any: Recent<boolean>;
+  /** When a query began that found a key, by the monotonic clock. */
+  #foundAt = Number.NEGATIVE_INFINITY;
   readonly #knownMs: number;
   #lastAny: boolean | null = null;
   readonly #watched = new Map<string, Set<AbortController>>();
@@ -67,6 +72,7 @@ export class KeyRing {
    * could then read and change nothing, and a caller with a key cannot be authenticated without the storage.
    */
   async any(): Promise<boolean> {
+    if (this.#options.clock.monotonic() - this.#foundAt < this.#knownMs) return true;
     const known = this.#known;
     try {
       const any = await this.#any.get();
@@ -97,6 +103,7 @@ export class KeyRing {
   keysChanged(): void {
     this.#known = new Map();
     this.#any.drop();
+    this.#foundAt = Number.NEGATIVE_INFINITY;
     this.#lastAny = null;
     void this.#checkWatched();
   }
@@ -117,15 +124,32 @@ export class KeyRing {
   #knownAs(hash: string): Recent<KeyRecord | null> {
     const known = this.#known.get(hash);
     if (known !== undefined) return known;
-    const { clock, storage } = this.#options;
-    const recent = new Recent({
-      clock,
-      maxAgeMs: this.#knownMs,
-      read: () => storage.keys.findByHash({ hash }),
-    });
+    const { clock } = this.#options;
+    const recent = new Recent({ clock, maxAgeMs: this.#knownMs, read: () => this.#lookUp(hash) });
     if (this.#known.size >= KNOWN_MAX) this.#known.clear();
     this.#known.set(hash, recent);
     return recent;
+  }
+
+  /** Lookups that begin together, or while another query is under way, share a query. */
+  async #lookUp(hash: string): Promise<KeyRecord | null> {
+    const lookup: Lookup = { hash, record: null };
+    this.#wanted.push(lookup);
+    await this.#lookups.now();
+    return lookup.record;
+  }
+
+  async #readWanted(): Promise<void> {
+    const { clock, storage } = this.#options;
+    const lookups = this.#wanted;
+    this.#wanted = [];
+    const begunAt = clock.monotonic();
+    const known = this.#known;
+    const records = await storage.keys.findByHashes({ hashes: lookups.map(({ hash }) => hash) });
+    // While they were read, the last key may have been deleted.
+    if (records.length > 0 && known === this.#known) this.#foundAt = begunAt;
+    const byHash = new Map(records.map((record) => [record.hash, record]));
+    for (const lookup of lookups) lookup.record = byHash.get(lookup.hash) ?? null;
   }
 
   #look(): Timer {
@@ -143,17 +167,24 @@ export class KeyRing {
   }
 
   async #endStale(): Promise<void> {
-    for (const [hash, watchers] of [...this.#watched]) {
-      try {
-        if ((await this.#find(hash)) !== null) continue;
-      } catch {
-        // The storage is unavailable, so that the key cannot be checked: readers get nothing meanwhile either.
-        continue;
-      }
+    const ends = [...this.#watched].map(async ([hash, watchers]) => {
+      // While the storage is unavailable the key cannot be checked: readers get nothing meanwhile either.
+      const isGone = await this.#find(hash).then(
+        (record) => record === null,
+        () => false,
+      );
+      if (!isGone) return;
       this.#watched.delete(hash);
       for (const watcher of watchers) watcher.abort();
-    }
+    });
+    await Promise.all(ends);
   }
+}
+
+interface Lookup {
+  readonly hash: string;
+  /** Null: none was found, or not yet. */
+  record: KeyRecord | null;
 }
 
 /** Compares in constant time. The storage has already searched for the hash itself. */

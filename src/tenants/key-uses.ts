@@ -2,8 +2,10 @@ import { Service, type ServiceOptions } from "../services/service.ts";
 import type { StorageClock } from "../services/storage-clock.ts";
 import type { Storage } from "../storage/storage.ts";
 
-/** How long uses are gathered for one write. */
+/** The first use after a pause is written this much later, with those that came meanwhile. */
 const GATHER_MS = 1_000;
+/** The shortest time between two writes: keys of programs that are always connected are used every few seconds. */
+const WRITE_EVERY_MS = 30_000;
 const IDLE_MS = 60 * 60 * 1_000;
 
 export interface KeyUsesOptions extends ServiceOptions {
@@ -11,16 +13,17 @@ export interface KeyUsesOptions extends ServiceOptions {
   readonly storageClock: StorageClock;
 }
 
-/** Stores when keys were used last. One write per second covers all keys: a key may be used a hundred times in it. */
+/** Stores when keys were used last, of all keys together: a key may be used a hundred times a second. */
 export class KeyUses extends Service<KeyUsesOptions> {
   readonly name = "key uses";
   #uses = new Map<string, number>();
+  #writtenAt = Number.NEGATIVE_INFINITY;
 
   record(id: string): void {
     this.#uses.set(id, this.options.storageClock.now());
     if (this.#uses.size > 1) return;
     this.start();
-    this.wake(GATHER_MS);
+    this.wake(Math.max(this.#writtenAt + WRITE_EVERY_MS - this.clock.monotonic(), GATHER_MS));
   }
 
   async tick(): Promise<number> {
@@ -32,6 +35,7 @@ export class KeyUses extends Service<KeyUsesOptions> {
     if (this.#uses.size === 0) return;
     const uses = this.#uses;
     this.#uses = new Map();
+    this.#writtenAt = this.clock.monotonic();
     try {
       await this.options.storage.keys.touch({ uses: [...uses].map(([id, at]) => ({ id, at })) });
     } catch (error) {

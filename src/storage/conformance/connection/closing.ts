@@ -48,7 +48,7 @@ export function describeClosing(open: OpenWorld): void {
         () => storage.deliveries.list({ tenant: TENANT, limit: 1 }),
         () => storage.tenants.list(),
         () => storage.tenants.delete({ id: TENANT, limit: 1 }),
-        () => storage.keys.findByHash({ hash: "h" }),
+        () => storage.keys.findByHashes({ hashes: ["h"] }),
         () => storage.keys.touch({ uses: [{ id: "k", at: 1 }] }),
         () => storage.audit.list({ tenant: TENANT, limit: 1 }),
         () => storage.counters.recountAll(),

@@ -24,12 +24,13 @@ export function describeKeys(open: OpenWorld): void {
       expect(await storage.keys.any()).toBe(false);
       expect(await storage.keys.create(key)).toEqual(created);
       expect(await storage.keys.any()).toBe(true);
-      expect(await storage.keys.findByHash({ hash: key.hash })).toEqual(created);
+      expect(await storage.keys.findByHashes({ hashes: [key.hash] })).toEqual([created]);
       expect(await storage.keys.get({ tenant: DEFAULT_TENANT, id: key.id })).toEqual(created);
       expect(await storage.keys.get({ tenant: "zeta", id: key.id })).toBeNull();
-      for (const hash of ["", "SHA256-OF-IT", `${key.hash} `, key.id]) {
-        expect(await storage.keys.findByHash({ hash })).toBeNull();
-      }
+      const others = ["", "SHA256-OF-IT", `${key.hash} `, key.id];
+      expect(await storage.keys.findByHashes({ hashes: others })).toEqual([]);
+      expect(await storage.keys.findByHashes({ hashes: [...others, key.hash, key.hash] })).toEqual([created]);
+      expect(await storage.keys.findByHashes({ hashes: [] })).toEqual([]);
     });
 
     test("are a tenant's that there is", async () => {
@@ -58,7 +59,7 @@ export function describeKeys(open: OpenWorld): void {
       expect(await storage.keys.delete({ tenant: DEFAULT_TENANT, id: "key_2" })).toBe(false);
       expect(await storage.keys.delete({ tenant: "zeta", id: "key_2" })).toBe(true);
       expect(await storage.keys.delete({ tenant: "zeta", id: "key_2" })).toBe(false);
-      expect(await storage.keys.findByHash({ hash: "2" })).toBeNull();
+      expect(await storage.keys.findByHashes({ hashes: ["2"] })).toEqual([]);
       expect(await ids(DEFAULT_TENANT)).toEqual(["key_9", "key_1"]);
     });
 

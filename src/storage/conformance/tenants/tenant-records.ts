@@ -399,7 +399,7 @@ export function describeTenantRecords(open: OpenWorld): void {
       storage.subscribe((signal) => signal.kind === "fenced" && tokens.push(...signal.tokens));
       await storage.tenants.delete({ id: "gone", limit: 1 });
       expect(await claim({ limit: 10 })).toEqual([]);
-      expect(await storage.keys.findByHash({ hash: "hash-gone" })).toBeNull();
+      expect(await storage.keys.findByHashes({ hashes: ["hash-gone"] })).toEqual([]);
       await deleteAll(world, "gone", 2);
       expect(runs?.task.id).toBe("gone-runs");
       expect(tokens.sort((a, b) => a - b)).toEqual(others.map(({ token }) => token));
@@ -428,7 +428,7 @@ export function describeTenantRecords(open: OpenWorld): void {
       await storage.keys.create(key);
       const begun = { found: true, was: null, more: true };
       expect(await storage.tenants.delete({ id: "gone", limit: 0 })).toEqual(begun);
-      expect(await storage.keys.findByHash({ hash: "h" })).toBeNull();
+      expect(await storage.keys.findByHashes({ hashes: ["h"] })).toEqual([]);
       expect(await storage.tenants.get({ id: "gone" })).toMatchObject({ disabled: true });
       expect((await task("t", "gone")).state).toBe("queued");
     });

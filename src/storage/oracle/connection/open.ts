@@ -82,7 +82,7 @@ import {
   listAgents,
   updateAgent,
 } from "../tenants/agents.ts";
-import { anyKey, createKey, deleteKey, findKey, getKey, listKeys, touchKeys } from "../tenants/keys.ts";
+import { anyKey, createKey, deleteKey, findKeys, getKey, listKeys, touchKeys } from "../tenants/keys.ts";
 import { clearLane, configureLanes, laneSettings, listLanes, putLane } from "../tenants/lanes.ts";
 import {
   countStored,
@@ -282,7 +282,7 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
     },
     keys: {
       create: on(createKey),
-      findByHash: on(findKey),
+      findByHashes: on(findKeys),
       get: on(getKey),
       list: on(listKeys),
       any: on<void, boolean>(anyKey),

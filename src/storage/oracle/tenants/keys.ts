@@ -21,12 +21,11 @@ export function createKey(state: OracleState, key: NewKey): KeyRecord | null {
     lastUsedAt: null,
   });
   signal(state, { kind: "keys" });
-  return findKey(state, { hash });
+  return findKeys(state, { hashes: [hash] })[0] ?? null;
 }
 
-export function findKey(state: OracleState, { hash }: { hash: string }): KeyRecord | null {
-  const key = state.apiKeys.find((each) => each.hash === hash);
-  return key === undefined ? null : { ...key };
+export function findKeys(state: OracleState, { hashes }: { hashes: readonly string[] }): KeyRecord[] {
+  return state.apiKeys.filter(({ hash }) => hashes.includes(hash)).map((key) => ({ ...key }));
 }
 
 export function getKey(state: OracleState, { tenant, id }: { tenant: string; id: string }): KeyRecord | null {

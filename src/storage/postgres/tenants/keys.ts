@@ -27,13 +27,13 @@ export function postgresKeys(db: PostgresDatabase): KeyStorage {
       db.signal({ kind: "keys" });
       return toRecord(row);
     },
-    async findByHash({ hash }) {
-      const [row] = await db.read<KeyRow>({
-        name: "find_key",
-        text: "select * from api_key where hash = $1",
-        values: [hash],
+    async findByHashes({ hashes }) {
+      const rows = await db.read<KeyRow>({
+        name: "find_keys",
+        text: "select * from api_key where hash = any ($1)",
+        values: [hashes],
       });
-      return row === undefined ? null : toRecord(row);
+      return rows.map(toRecord);
     },
     async get({ tenant, id }) {
       const [row] = await db.read<KeyRow>({

@@ -270,15 +270,12 @@ export function postgresWorkers(db: PostgresDatabase): WorkerStorage {
     },
     preempt: (params) => preemptForWorkers(db, params),
     async prune() {
-      const [any] = await db.read({
-        name: "any_worker",
-        text: "select 1 where exists (select 1 from worker) or exists (select 1 from worker_attempt)",
-        values: [],
-      });
-      if (any === undefined) return;
+      // The function takes the write lock.
       await db.write({
         name: "prune_workers",
-        text: "select prune_workers($1, $2, $3, $4)",
+        text: `select prune_workers($1, $2, $3, $4)
+                where exists (select 1 from worker_attempt) or exists (select 1 from worker_minute)
+                   or exists (select 1 from worker where lost)`,
         values: [CLAIM_KEPT_MS, WORKER_KEPT_MS, LOST_WORKERS_MAX],
       });
     },

@@ -39,8 +39,11 @@ export function sqliteKeys(db: SqliteDatabase): KeyStorage {
       });
     },
     // This does not wait for the disk: a caller got its key only after the key was durable.
-    async findByHash({ hash }) {
-      return toRecord(db.prepare<KeyRow>(`select ${COLUMNS} from api_key where hash = ?`).get(hash));
+    async findByHashes({ hashes }) {
+      return db
+        .prepare<KeyRow>(`select ${COLUMNS} from api_key where hash in (select value from json_each(?))`)
+        .all(JSON.stringify(hashes))
+        .flatMap((row) => toRecord(row) ?? []);
     },
     async get({ tenant, id }) {
       return toRecord(
