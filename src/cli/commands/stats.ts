@@ -91,7 +91,7 @@ export function statsLines(
   return [
     ...sheetLines([
       ["queued", `${queue.totalQueued} of ${config.maxQueueSize}`],
-      ["running", `${queue.totalInflight} (up to ${config.maxInflight} in the lane tasks)`],
+      ["running", `${queue.totalInflight} (${bound(config.maxInflight)} in the lane tasks)`],
       ["counted", `by this process since ${shownMoment(startedAt, now)}:`],
       ["submitted", String(metrics.tasksSubmitted)],
       ["done", String(metrics.tasksCompleted)],
@@ -115,4 +115,9 @@ export function statsLines(
           ),
         ]),
   ];
+}
+
+/** 0: there is none. */
+function bound(maxInflight: number): string {
+  return maxInflight === 0 ? "no limit over all nodes" : `up to ${maxInflight}`;
 }
