@@ -119,7 +119,27 @@ const finished = z
     examples: [{ attemptToken: TOKEN, recorded: true }],
   });
 
-const claimAnswer = z
+const claimedTask = task
+  .extend({
+    dependencies: z
+      .array(
+        z.union([
+          z.strictObject({ taskId: z.string(), result: z.unknown() }),
+          z.strictObject({ taskId: z.string(), resultBytes: z.int(), omitted: z.literal(true) }),
+        ]),
+      )
+      .readonly()
+      .exactOptional()
+      .describe(
+        "The results of the tasks in `dependsOn`. With `omitted`: it is large, so read it with `GET /v1/attempts/{token}/dependencies/{taskId}`.",
+      ),
+  })
+  .meta({
+    id: "ClaimedTask",
+    description: "A task as executors get it, with the results of its dependencies.",
+  });
+
+export const claimAnswer = z
   .strictObject({
     attempts: z
       .array(
@@ -136,7 +156,7 @@ const claimAnswer = z
           deadlineInMs: z.int().exactOptional().describe("What is left until the deadline of the task."),
           tenantId: z.string(),
           contextWindow: z.int().exactOptional().describe("Of the agent's model, if the agent names one."),
-          task,
+          task: claimedTask,
         }),
       )
       .readonly(),

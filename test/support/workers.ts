@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "vitest";
+import { claimAnswer } from "../../src/api/workers.ts";
 import type { Answer } from "./http.ts";
 
 /** One request of a worker, or about one. */
@@ -34,6 +35,7 @@ export async function claimTasks(
   const json = { claimId: randomUUID(), max: 2, waitS: 5, ...more };
   const { status, body } = await ask(`/v1/workers/${worker}/claim`, { json });
   expect(status, body.error).toBe(200);
+  claimAnswer.parse(body);
   return body;
 }
 
