@@ -41,20 +41,20 @@ function held(all: readonly HeldDelivery[], tenant: string): number {
   return all.filter((each) => each.tenant === tenant).length;
 }
 
-test("a tenant that is alone gets most slots, a host of it few, and its new hosts few together", () => {
+test("a single tenant gets most slots, each of its hosts few, and its new hosts few together", () => {
   expect(fill([], hosts("a", true))).toHaveLength(12);
   expect(fill([], hosts("a", true, 1))).toHaveLength(4);
   expect(fill([], hosts("a", false))).toHaveLength(4);
   expect(fill([], hosts("a", false, 1))).toHaveLength(1);
 });
 
-test("hosts that answer find room beside those that do not", () => {
+test("hosts that respond get slots beside hosts that do not", () => {
   const hostile = fill([], hosts("a", false));
   const both = fill(hostile, hosts("a", true));
   expect(both.filter(({ proven }) => proven)).toHaveLength(8);
 });
 
-test("the next tenant finds room, and several get the same", () => {
+test("another tenant gets slots, and several tenants get equal shares", () => {
   const alone = fill([], hosts("a", true));
   expect(held(fill(alone, hosts("b", true)), "b")).toBe(3);
   const together = fill([], inTurn(hosts("a", true), hosts("b", true)));
@@ -62,7 +62,7 @@ test("the next tenant finds room, and several get the same", () => {
   expect(held(fill(together, hosts("c", true)), "c")).toBeGreaterThan(0);
 });
 
-test("the same holds of hosts that do not answer", () => {
+test("the same is true of hosts that do not respond", () => {
   const alone = fill([], hosts("a", false));
   expect(held(fill(alone, hosts("b", false)), "b")).toBe(2);
   const many = fill(
@@ -73,14 +73,14 @@ test("the same holds of hosts that do not answer", () => {
   expect(fill(many, hosts("z", true)).length, "those that answer have the other half").toBeGreaterThan(12);
 });
 
-test("two that take over from one end up with much the same, as soon as what was held is over", () => {
+test("two tenants that follow one get about equal shares once its deliveries have ended", () => {
   let all = fill([], hosts("a", true));
   const both = inTurn(hosts("a", true), hosts("b", true));
   for (let ended = 0; ended < 40; ended += 1) all = fill(all.slice(1), both);
   expect(Math.abs(held(all, "a") - held(all, "b"))).toBeLessThanOrEqual(2);
 });
 
-test("no more is held than there is, and a tenant that holds nothing gets one while there is one", () => {
+test("never more than all slots are held, and a tenant without any gets a free one", () => {
   const delivery = fc.record({
     tenant: fc.constantFrom("a", "b", "c", "d"),
     host: fc.constantFrom("x", "y", "z"),

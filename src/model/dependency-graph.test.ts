@@ -14,7 +14,7 @@ describe("dependencies", () => {
     });
   });
 
-  test("put each task after those it depends on, and leave the rest as it was given", () => {
+  test("put each task after its dependencies, and keep the given order otherwise", () => {
     expect(resolveDependencies(tasks({ a: ["d"], b: [], c: ["a"], d: [] })).order).toEqual([3, 0, 1, 2]);
   });
 
@@ -29,7 +29,7 @@ describe("dependencies", () => {
     [{ a: ["a"] }, "a → a"],
     [{ a: ["b"], b: ["a"] }, "a → b → a"],
     [{ x: ["a"], a: ["b"], b: ["c"], c: ["a", "y"], y: [] }, "a → b → c → a"],
-  ])("in a circle are refused with the way around: %j", (graph, way) => {
+  ])("in a cycle are refused with the cycle: %j", (graph, way) => {
     expect(() => resolveDependencies(tasks(graph as never))).toThrow(
       expect.objectContaining({ code: "dependency_cycle", message: expect.stringContaining(`: ${way}`) }),
     );
@@ -38,18 +38,18 @@ describe("dependencies", () => {
   test.each([
     [{ a: ["bb"], b: [] }, "unknown_key", 'names "bb"'],
     [{ first: [], b: ["frist"] }, "unknown_key", 'did you mean "first"?'],
-  ])("that cannot be meant are refused: %j", (graph, code, message) => {
+  ])("with unknown names are refused: %j", (graph, code, message) => {
     expect(() => resolveDependencies(tasks(graph as never))).toThrow(
       expect.objectContaining({ code, message: expect.stringContaining(message) }),
     );
   });
 
-  test("on a key that two have are refused", () => {
+  test("on a key that two tasks have are refused", () => {
     const twice = [...tasks({ a: [] }), ...tasks({ a: [] })];
     expect(() => resolveDependencies(twice)).toThrow('`key` "a" is also that of tasks[0]');
   });
 
-  test("of a single task are ids alone", () => {
+  test("of a single task are ids only", () => {
     const alone = { id: "tsk_1", key: undefined, dependsOn: ["first"] };
     expect(() => resolveDependencies([alone])).toThrow("write the id of a task, like tsk_…");
   });

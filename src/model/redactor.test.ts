@@ -15,7 +15,7 @@ test("masks values by their names, at any depth and in any case, and nothing els
   expect(redactor.json({ password: null })).toEqual({ password: null });
 });
 
-test("copies nothing where there is nothing to mask, and looks at nothing when nothing is listed", () => {
+test("copies nothing if there is nothing to mask, and searches nothing if no name is listed", () => {
   const value = { a: [{ b: 1 }], password: null };
   expect(redactor.json(value)).toBe(value);
   const untouchable = new Proxy({}, { ownKeys: () => expect.unreachable() });
@@ -27,7 +27,7 @@ test("keeps a field called __proto__ what it is", () => {
   expect(JSON.stringify(redactor.json(value))).toBe('{"__proto__":{"password":"…"},"password":"…"}');
 });
 
-test("always masks the secrets of llmConfig, and those names nowhere else", () => {
+test("always masks the secrets of llmConfig, and their names nowhere else", () => {
   const config = { provider: "p", apiKey: "x", aws: { secretAccessKey: "y", sessionToken: "z" } };
   const shown = { provider: "p", apiKey: "…", aws: { secretAccessKey: "…", sessionToken: "…" } };
   expect(new Redactor([]).llmConfig(config)).toEqual(shown);
@@ -56,7 +56,7 @@ test.each([
   expect(redactor.json(text)).toBe(shown);
 });
 
-test.each([1, 2, 3, 4])("masks whole values in JSON that stands in %i layers of JSON", (layers) => {
+test.each([1, 2, 3, 4])("masks whole values in JSON inside %i layers of JSON", (layers) => {
   const quoted = (value: unknown) => {
     let text = JSON.stringify(value);
     for (let layer = 1; layer < layers; layer += 1) text = JSON.stringify(text);
@@ -82,7 +82,7 @@ test("takes time in proportion to the text, however often a name stands in it", 
   expect(cpuMs).toBeLessThan(2_000);
 });
 
-test("finds masks that stand in place of secrets, and the secrets", () => {
+test("finds masks in place of secrets, and the secrets", () => {
   const payload = { a: [{ password: "…" }], other: "…" };
   expect(redactor.findMask("payload", payload)).toBe("payload.a[0].password");
   expect(redactor.findMask("payload", { other: "…" })).toBeUndefined();

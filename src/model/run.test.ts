@@ -10,14 +10,14 @@ test("shows a text as it is, and anything else as JSON", () => {
   expect([runSummary(0), runSummary(false), runSummary([])]).toEqual(["0", "false", "[]"]);
 });
 
-test("shows nothing of a result that is nothing", () => {
+test("is undefined for a task without a result", () => {
   expect([runSummary(null), runSummary(undefined)]).toEqual([undefined, undefined]);
 });
 
 const MARK = "[truncated]";
 const ROOM = SUMMARY_BYTES_MAX - MARK.length;
 
-test("shows 4096 bytes in full, and of more the beginning, and says so", () => {
+test("shows 4096 bytes in full; a longer text is cut and marked", () => {
   const full = "x".repeat(SUMMARY_BYTES_MAX);
   expect(runSummary(full)).toBe(full);
   expect(runSummary(`${full}y`)).toBe(full.slice(0, ROOM) + MARK);
@@ -37,7 +37,7 @@ test.each(["é", "漢", "🦊"])("never cuts through %s", (character) => {
   }
 });
 
-test("replaces what not every database stores", () => {
+test("replaces characters that not every database stores", () => {
   expect(runSummary("a\0b")).toBe("a\u{fffd}b");
   expect(runSummary("a\ud800b")).toBe("a\u{fffd}b");
   expect(bytes(runSummary("\0".repeat(SUMMARY_BYTES_MAX)))).toBeLessThanOrEqual(SUMMARY_BYTES_MAX);

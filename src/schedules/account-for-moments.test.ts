@@ -13,13 +13,13 @@ describe("accounting for moments", () => {
     expect(unaccountedMoments({ ...AT, before: 40, spans })).toEqual([]);
   });
 
-  test("names the moments that left none, and only those before the next one", () => {
+  test("returns the due times without a row, up to the next one", () => {
     const spans = [{ firstDueAt: 20, dueAt: 20 }];
     expect(unaccountedMoments({ ...AT, before: 50, spans })).toEqual([10, 30, 40]);
     expect(unaccountedMoments({ ...AT, before: 50, spans, limit: 2 })).toEqual([10, 30]);
   });
 
-  test("takes a row that stands for several at its word, whatever the order of the rows", () => {
+  test("accepts a row that covers several due times, in any order of rows", () => {
     const spans = [
       { firstDueAt: 50, dueAt: 50 },
       { firstDueAt: 10, dueAt: 40 },
@@ -35,7 +35,7 @@ describe("accounting for moments", () => {
     expect(unaccountedMoments({ ...account, spans })).toEqual([year + 1_000]);
   });
 
-  test("agrees with looking at every moment", () => {
+  test("returns the same as a check of every due time", () => {
     const spans = fc.array(
       fc.tuple(fc.nat({ max: 200 }), fc.nat({ max: 40 })).map(([at, more]) => ({
         firstDueAt: at,

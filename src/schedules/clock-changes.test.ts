@@ -26,7 +26,7 @@ describe("in New York", () => {
     },
   );
 
-  test("all times of a rule inside the gap make one", () => {
+  test("several times of a rule inside the gap are due once", () => {
     expect(next(tz, "*/15 2 * * *", "2026-03-08T00:00:00-05:00", 3)).toEqual([
       "2026-03-08T03:00:00-04:00",
       "2026-03-09T02:00:00-04:00",
@@ -34,7 +34,7 @@ describe("in New York", () => {
     ]);
   });
 
-  test("what is due at the end of the gap anyway is due once", () => {
+  test("a time at the end of the gap is due once", () => {
     expect(next(tz, "*/30 1-3 * * *", "2026-03-08T00:00:00-05:00", 5)).toEqual([
       "2026-03-08T01:00:00-05:00",
       "2026-03-08T01:30:00-05:00",
@@ -58,7 +58,7 @@ describe("in New York", () => {
     ]);
   });
 
-  test("between the two, it does not come again", () => {
+  test("a time that comes twice is not due the second time", () => {
     expect(next(tz, "30 1 * * *", "2026-11-01T01:15:00-05:00", 1)).toEqual(["2026-11-02T01:30:00-05:00"]);
     expect(next(tz, "at 01:30", "2026-11-01T01:15:00-05:00", 1)).toEqual(["2026-11-02T01:30:00-05:00"]);
   });
@@ -158,7 +158,7 @@ test("in Santiago, a day without a midnight begins at one", () => {
 });
 
 // From 29 December 2011, the clock went on to the 31st.
-test("in Apia, what is due on the day that never was is due at its end", () => {
+test("in Apia, a time on the skipped day is due at the end of that day", () => {
   const tz = "Pacific/Apia";
   expect(next(tz, "every day at 09:00", "2011-12-29T20:00:00Z", 3)).toEqual([
     "2011-12-31T00:00:00+14:00",
@@ -187,7 +187,7 @@ test.each([
   ["many years ahead", "every 9000 days", "America/Boise", 2],
   ["by the hour", "0 * 29 2 *", "America/Juneau", 24],
   ["at a time of the day", "30 2 29 2 *", "America/Nome", 1],
-])("the clock changes of the years before a due time are not looked at, %s", (_when, schedule, tz, limit) => {
+])("the search skips the clock changes of the years before a due time, %s", (_when, schedule, tz, limit) => {
   const look = vi.spyOn(Temporal.ZonedDateTime.prototype, "getTimeZoneTransition");
   onTestFinished(() => look.mockRestore());
   const expr = schedule.startsWith("every") ? schedule : { kind: "cron", expr: schedule };

@@ -30,7 +30,7 @@ test.each([
   expect(next(expr, from, expected.length)).toEqual(expected);
 });
 
-test("either day will do where both are restricted", () => {
+test("matches either day if both the day of the month and the weekday are restricted", () => {
   expect(next("0 0 13 * 5", "2026-05-01T00:00:00", 4)).toEqual([
     "2026-05-08T00:00:00",
     "2026-05-13T00:00:00",
@@ -56,11 +56,11 @@ test.each([
   expect(readCron(expr).isFixed).toBe(isFixed);
 });
 
-test("a day that never comes is not looked for without end", () => {
+test("the search for a day that never comes ends", () => {
   expect(readCron("0 0 30 2 *").next(Date.UTC(2026, 0))).toBeNull();
 });
 
-test("asking again from before gives the answer of then", () => {
+test("a search from an earlier time returns the same result as before", () => {
   const cron = readCron("0 0 1 6 *");
   expect(cron.next(Date.UTC(2030, 0))).toBe(Date.UTC(2030, 5, 1));
   expect(cron.next(Date.UTC(2020, 0))).toBe(Date.UTC(2020, 5, 1));

@@ -240,20 +240,20 @@ describe("by elapsed time", () => {
     expect(nextMoment(rule, { after: 0, anchor })).toBe(anchor + 90_000);
   });
 
-  test("a million moments are counted without going through them", () => {
+  test("a million due times are counted without computing each", () => {
     const until = anchor + 90_000 * 1_000_000_000;
     expect(countMoments(rule, { after: anchor, anchor, until, max: 1e12 })).toBe(1_000_000_000);
     expect(countMoments(rule, { after: 0, anchor, until: anchor, max: 10 })).toBe(0);
   });
 });
 
-test("what happens once happens at its moment and never after", () => {
+test("a one-time rule is due at its time and never after", () => {
   const rule: Rule = { kind: "once", atMs: 1_000, phrase: "in 1 second", tz: "UTC" };
   expect(nextMoment(rule, { after: 999, anchor: 0 })).toBe(1_000);
   expect(nextMoment(rule, { after: 1_000, anchor: 0 })).toBeNull();
 });
 
-test("the end of a stretch belongs to it, the beginning does not", () => {
+test("a range includes its end but not its start", () => {
   const [after, until] = [at("2026-01-01T09:00:00Z"), at("2026-01-03T09:00:00Z")];
   expect(
     momentsBetween(daily, { after, until, anchor: 0, limit: 10 }).map((moment) =>
@@ -272,7 +272,7 @@ test("lists and counts stop at their limit", () => {
   expect(countMoments(daily, { after, until, anchor: 0, max: 100 })).toBe(100);
 });
 
-test("the last moment is the last that a list has", () => {
+test("`lastMoment` returns the last due time of the list", () => {
   fc.assert(
     fc.property(scenes, cronCases, fc.integer({ min: 0, max: LENGTH }), ({ tz, after }, made, length) => {
       const between = { after, anchor: after, until: after + length };
@@ -284,7 +284,7 @@ test("the last moment is the last that a list has", () => {
   );
 });
 
-test("counts as many as a list has, over weeks and clock changes, for every rule", () => {
+test("`countMoments` counts as many due times as the list has, for every rule", () => {
   const rules = fc.oneof({ weight: 3, arbitrary: cronCases }, daysCases, weeksCases);
   fc.assert(
     fc.property(scenes, rules, fc.integer({ min: 0, max: 30 * DAY }), ({ tz, after }, made, length) => {

@@ -10,7 +10,7 @@ function parse(input: unknown) {
   return parseNewSchedule(input, WHEN);
 }
 
-test("what is left out is filled in", () => {
+test("fields that are left out get their defaults", () => {
   expect(parse(LEAST)).toEqual({
     name: null,
     agent: "index",
@@ -43,7 +43,7 @@ test("what is left out is filled in", () => {
   });
 });
 
-test("what is said is taken over", () => {
+test("given fields are kept", () => {
   const input = {
     schedule: "in 1 hour",
     message: "Look again.",
@@ -91,7 +91,7 @@ test("what is said is taken over", () => {
   });
 });
 
-test("null stands for what is left out, where there may be nothing", () => {
+test("null counts as left out for optional fields", () => {
   const nothing = {
     ...{ name: null, conversation_id: null, session_key: null, useful_for: null, timeout: null },
     ...{ lane: null, priority: null, metadata: null, callback_url: null, max_runs: null, until: null },
@@ -121,7 +121,7 @@ test("JSON input is copied", () => {
   expect(parsed).toMatchObject({ work: { payload: { n: 1 } }, metadata: { n: 1 } });
 });
 
-test("an integer for a conversation is its text, and seconds, a text or a Date say until when", () => {
+test("a conversation may be an integer, and `until` may be seconds, a text or a Date", () => {
   expect(parse({ ...LEAST, conversation_id: 42 }).conversationId).toBe("42");
   const moment = Date.UTC(2026, 5, 1);
   for (const until of [moment / 1_000, new Date(moment).toISOString(), new Date(moment)]) {
@@ -148,14 +148,14 @@ describe("the zone", () => {
     expect(parse({ ...LEAST, ...input }).rule.tz).toBe(tz);
   });
 
-  test("that is given twice must be the same", () => {
+  test("that is given twice must be the same zone", () => {
     expect(() => parse({ ...LEAST, schedule: { ...cron, tz: "Europe/Rome" }, tz: "UTC" })).toThrow(
       "`tz` is UTC and `schedule.tz` is Europe/Rome: leave one of them out, or write the same twice",
     );
   });
 });
 
-test("of the two waits between tries, one that is not said gives way to the other", () => {
+test("if one of the two waits between retries is given, the other is adjusted to it", () => {
   const waits = (retry: object) => {
     const { backoffMs, maxBackoffMs } = parse({ ...LEAST, retry }).retryPolicy;
     return [backoffMs, maxBackoffMs];

@@ -316,7 +316,7 @@ const sensible = fc
   })
   .map(({ start, what, time }) => `${start} ${what} ${time}`);
 
-describe("whatever is said", () => {
+describe("any phrase", () => {
   const phrases = fc.oneof(
     // Half of all, since hardly any of the others are accepted.
     { arbitrary: sensible, weight: 3 },
@@ -354,7 +354,7 @@ describe("whatever is said", () => {
     expect(accepted).toBeGreaterThan(200);
   });
 
-  test("objects come out of it too, and mean the same as their canonical form", () => {
+  test("an object means the same as its canonical form", () => {
     const times = fc.integer({ min: 1, max: 100 * 365 * 86_400_000 });
     fc.assert(
       fc.property(zones, moments, times, (tz, now, ms) => {

@@ -59,19 +59,19 @@ function deed(run: PlannedRun): string {
   return run.inTurn ? "turn" : "run";
 }
 
-describe("a schedule that may run only so often", () => {
+describe("a schedule with `max_runs`", () => {
   const late = MIDNIGHT + 3 * HOUR;
   const planned = (overrides: Partial<DueSchedule>) =>
     planFire(schedule({ catchUp: "all", overlap: "allow", ...overrides }), late);
 
-  test("starts no more than it has left, and what comes after those is not due", () => {
+  test("starts no more runs than are left, and is not due after the last", () => {
     expect(deeds(planned({}).runs)).toBe("turn 1, turn 1, turn 1, turn 1, turn 1");
     expect(deeds(planned({ maxRuns: 5, runCount: 3 }).runs)).toBe("turn 1, turn 1");
     expect(deeds(planned({ maxRuns: 5, runCount: 3, catchUp: "one" }).runs)).toBe("run 5");
     expect(planned({ maxRuns: 5, runCount: 5 }).runs).toEqual([]);
   });
 
-  test("counts what is skipped or missed as nothing", () => {
+  test("does not count skipped and missed due times", () => {
     const skipping = { overlap: "skip", openRuns: 1, maxRuns: 1 } as const;
     const now = MIDNIGHT + HOUR;
     expect(deeds(planFire(schedule(skipping), now).runs)).toBe("skip 1");
@@ -79,8 +79,8 @@ describe("a schedule that may run only so often", () => {
   });
 });
 
-describe("a schedule that has an end", () => {
-  test("is due up to that, however late it is looked at, and then never again", () => {
+describe("a schedule with `until`", () => {
+  test("is due up to that time, even if it is read late, and never after", () => {
     const untilAt = MIDNIGHT + 2 * HOUR;
     const ending = schedule({ untilAt, catchUp: "all", overlap: "allow" });
     expect(planFire(ending, MIDNIGHT + HOUR)).toMatchObject({ nextFireAt: MIDNIGHT + 1.5 * HOUR });
@@ -94,7 +94,7 @@ describe("a schedule that has an end", () => {
   });
 });
 
-describe("of two late moments and one on time", () => {
+describe("two late due times and one on time", () => {
   const NOW = MIDNIGHT + 2 * HOUR + 30 * SECOND;
   /** By how long a moment is of use, in seconds: for ever, to the second of the late ones, not even to the one on time. */
   const LONG = [null, 45 * 60] as const;
@@ -165,7 +165,7 @@ describe("a moment", () => {
     expect(nextFireAt).toBe(MIDNIGHT + 2 * HOUR);
   });
 
-  test("that is yet to come leaves nothing", () => {
+  test("in the future has no row", () => {
     expect(only(MIDNIGHT + HOUR - 1, { rule: every(HOUR) })).toEqual({
       runs: [],
       nextFireAt: MIDNIGHT + HOUR,
@@ -177,7 +177,7 @@ describe("a moment", () => {
     expect(deeds(only(MIDNIGHT + HOUR + LATE_MS + 1).runs)).toBe("miss 1");
   });
 
-  test("is of use to the last millisecond of useful_for", () => {
+  test("fires up to the last millisecond of useful_for", () => {
     const usefulForMs = 10 * SECOND;
     expect(deeds(only(MIDNIGHT + HOUR + usefulForMs, { usefulForMs }).runs)).toBe("run 1");
     expect(deeds(only(MIDNIGHT + HOUR + usefulForMs + 1, { usefulForMs }).runs)).toBe("miss 1");
@@ -188,7 +188,7 @@ describe("a moment", () => {
     expect(runs).toMatchObject([{ status: "skipped", reason: "the previous run has not ended" }]);
   });
 
-  test("that was announced fires although the rule would no longer name it", () => {
+  test("that was stored as the next one fires even if the rule no longer has it", () => {
     const { runs, nextFireAt } = only(MIDNIGHT + HOUR + 7, {
       rule: every(HOUR),
       nextFireAt: MIDNIGHT + HOUR + 7,
@@ -202,7 +202,7 @@ describe("a one-shot", () => {
   const AT = MIDNIGHT + HOUR;
   const shot = (overrides: Partial<DueSchedule> = {}) => schedule({ rule: once(AT), ...overrides });
 
-  test("fires at its moment and has none after it", () => {
+  test("fires at its due time, and has no other", () => {
     const { runs, nextFireAt } = planFire(shot(), AT);
     expect(deeds(runs)).toBe("run 1");
     expect(nextFireAt).toBeNull();
@@ -218,7 +218,7 @@ describe("a one-shot", () => {
     expect(nextFireAt).toBeNull();
   });
 
-  test("that came too late to be of use is missed, and says so", () => {
+  test("that is later than useful_for is missed, and its row says so", () => {
     const { runs } = planFire(shot({ usefulForMs: HOUR }), AT + DAY);
     const reason = "the due time was more than 3600 s late, the limit of useful_for";
     expect(runs).toMatchObject([{ status: "missed", reason }]);
@@ -230,7 +230,7 @@ describe("a one-shot", () => {
 });
 
 describe("many moments", () => {
-  test("on time fire each by itself, as overlap says, and those that do not fire share a row", () => {
+  test("on time fire one by one by the rule of overlap, and those that do not fire share a row", () => {
     const now = MIDNIGHT + HOUR + LATE_MS;
     const runs = (overlap: Overlap) =>
       planFire(schedule({ rule: everySecond, overlap, openRuns: 0 }), now).runs;
@@ -239,7 +239,7 @@ describe("many moments", () => {
     expect(deeds(runs("skip"))).toBe("run 1, skip 60");
   });
 
-  test("of which the first is late are caught up with as a whole, those on time included", () => {
+  test("are caught up with together if the first is late, including those on time", () => {
     const now = MIDNIGHT + HOUR + LATE_MS + 1;
     const plan = (catchUp: CatchUp) => planFire(schedule({ rule: everySecond, catchUp }), now).runs;
     expect(plan("one")).toMatchObject([{ status: "running", moments: 61, dueAt: MIDNIGHT + HOUR + LATE_MS }]);
@@ -271,7 +271,7 @@ describe("many moments", () => {
     expect(runs.filter(({ status }) => status === "missed")).toEqual([]);
   });
 
-  test("are counted up to a bound, after which a row stands for as many or more", () => {
+  test("are counted up to a bound; a row with that number covers at least as many", () => {
     const now = MIDNIGHT + 365 * DAY;
     const { runs, nextFireAt } = planFire(schedule({ rule: everySecond }), now);
     expect(runs[0]).toMatchObject({ dueAt: now, moments: MOMENTS_MAX });
@@ -314,7 +314,7 @@ describe("whatever the rule and however long the gap", () => {
   const anchors = fc.integer({ min: -3 * DAY, max: 3 * DAY }).map((ms) => Date.UTC(2026, 2, 29) + ms);
   const gaps = fc.oneof(fc.integer({ min: 0, max: 3 * MINUTE }), fc.integer({ min: 0, max: 4 * HOUR }));
 
-  test("no more runs start than are left, and what is planned is the beginning of what it would be without a bound", () => {
+  test("a limit on runs cuts the plan short and changes nothing before the cut", () => {
     fc.assert(
       fc.property(
         fc.record({

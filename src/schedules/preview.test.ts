@@ -9,7 +9,7 @@ function previewOf(schedule: unknown, tz: string, from: string, count: number) {
   return finished(previewSteps(parseSchedule(schedule, { now, tz }), { from: now, count }));
 }
 
-test("a preview says what was understood, and when it comes by the clocks of the zone", () => {
+test("a preview returns the canonical form and the due times in the zone", () => {
   expect(previewOf("every monday at 9am", "Europe/Berlin", "2026-05-08T11:23:00Z", 2)).toEqual({
     normalized: "every Mon at 09:00",
     kind: "recurring",
@@ -42,14 +42,14 @@ test.each([
   });
 });
 
-test("days of a compound amount keep the time of day, and its hours count from there", () => {
+test("days of a compound amount keep the time of day; its hours are added afterwards", () => {
   // The clock skips an hour in the night between: a day later is 23 hours later.
   expect(previewOf("in 1 day 2 hours", "Europe/Berlin", "2026-03-28T12:00:00+01:00", 1).next).toEqual([
     "2026-03-29T14:00:00+02:00",
   ]);
 });
 
-test("no more is listed than a thousand", () => {
+test("a preview lists a thousand due times at most", () => {
   expect(previewOf("hourly", "UTC", "2026-01-01T00:00:00Z", 5_000).next).toHaveLength(PREVIEW_COUNT.max);
 });
 
@@ -72,7 +72,7 @@ describe("a clock change is noted", () => {
     expect(notes("*/10 1 * * *", "2026-11-01T00:00:00-04:00", 6)).toEqual(repeated);
   });
 
-  test("where the times on the wall no longer look even", () => {
+  test("where the intervals in local time are uneven", () => {
     expect(notes("every 2 hours", "2026-10-31T23:00:00-04:00")).toEqual([
       `${AUTUMN}: this schedule goes on by elapsed time.`,
     ]);

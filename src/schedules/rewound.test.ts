@@ -7,7 +7,7 @@ function row(firstDueAt: number, dueAt: number, started: boolean) {
   return { firstDueAt, dueAt, moments: (dueAt - firstDueAt) / 10 + 1, started };
 }
 
-test("a run keeps its own due time alone, and what has come gets a row", () => {
+test("a run keeps its own due time alone, and the past due times get a row", () => {
   const own = { firstDueAt: 100, dueAt: 100, moments: 1 };
   expect(rewound(row(10, 100, true), schedule, 35)).toEqual({
     row: own,
@@ -17,7 +17,7 @@ test("a run keeps its own due time alone, and what has come gets a row", () => {
   expect(rewound(row(100, 100, true), schedule, 9)).toEqual({ row: own, rest: null });
 });
 
-test("a row that started nothing keeps what has come, and goes where nothing has", () => {
+test("a row without a run keeps past due times, and is deleted if it has none", () => {
   const kept = (dueAt: number, moments: number) => ({ row: { firstDueAt: 10, dueAt, moments }, rest: null });
   expect(rewound(row(10, 100, false), schedule, 35)).toEqual(kept(30, 3));
   expect(rewound(row(10, 100, false), schedule, 10)).toEqual(kept(10, 1));

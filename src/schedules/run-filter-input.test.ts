@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { parseRunFilter, parseRunMode, parseScheduleFilter } from "./run-filter-input.ts";
 
-describe("runs", () => {
-  test("are a page of a hundred of all by default", () => {
+describe("the filter of a list of runs", () => {
+  test("selects the newest hundred of all runs by default", () => {
     expect(parseRunFilter({})).toEqual({ limit: 100 });
   });
 
-  test("are looked for by seconds, status and place", () => {
+  test("takes seconds, a status and a cursor", () => {
     const filter = { since: 1_746_720_000, status: "failed", limit: 5, cursor: "42" };
     expect(parseRunFilter(filter)).toEqual({
       since: 1_746_720_000_000,
@@ -30,7 +30,7 @@ describe("runs", () => {
   });
 });
 
-test("schedules are looked for by their status", () => {
+test("the filter of a list of schedules takes a status", () => {
   expect([parseScheduleFilter({}), parseScheduleFilter({ status: "failed" })]).toEqual([
     { limit: 200 },
     { limit: 200, status: "failed" },
@@ -42,7 +42,7 @@ test("schedules are looked for by their status", () => {
   expect(() => parseScheduleFilter({ limit: 201 })).toThrow("`limit` must be");
 });
 
-test("a schedule is run at any rate unless only what is due is wanted", () => {
+test("a run is forced unless the mode is `due`", () => {
   expect([undefined, null, {}, { mode: null }, { mode: "force" }].map(parseRunMode)).toEqual(
     Array(5).fill("force"),
   );

@@ -5,7 +5,7 @@ function parse(input: unknown) {
   return parseScheduleChanges(input, { timeoutMaxMs: 600_000 });
 }
 
-test("only what is said changes", () => {
+test("only the given fields change", () => {
   expect(parse({})).toEqual({ fields: {}, status: undefined, schedule: undefined, tz: undefined });
   expect(parse({ name: "x", retry: { max_retries: 1 }, useful_for: 5, tz: "utc" })).toEqual({
     fields: { name: "x", retry: { maxRetries: 1 }, usefulForMs: 5_000 },
@@ -15,7 +15,7 @@ test("only what is said changes", () => {
   });
 });
 
-test("null takes away what need not be there", () => {
+test("null resets an optional field", () => {
   const nothing = {
     ...{ name: null, conversation_id: null, session_key: null, useful_for: null, timeout: null },
     ...{ lane: null, priority: null, metadata: null, callback_url: null, max_runs: null, until: null },
@@ -44,7 +44,7 @@ test.each([
     { kind: "instruction", instruction: "x" },
   ],
   [{ payload: 0 }, { kind: "custom", payload: 0 }],
-])("%j is handed to the agent from now on, whatever was before", (input, work) => {
+])("%j replaces the earlier work of the schedule", (input, work) => {
   expect(parse(input).fields).toEqual({ work });
 });
 

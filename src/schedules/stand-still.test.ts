@@ -36,7 +36,7 @@ const daily: StandingSchedule = {
 };
 
 describe("a schedule of a disabled tenant", () => {
-  test("skips the moment that has come, and is next looked at an hour later", () => {
+  test("skips the due time, and is checked again an hour later", () => {
     const at = START + 5 * MINUTE;
     expect(deferWhileDisabled(every(5 * MINUTE), at + 30)).toEqual({
       skipped: { firstDueAt: at, dueAt: at, moments: 1 },
@@ -44,13 +44,13 @@ describe("a schedule of a disabled tenant", () => {
     });
   });
 
-  test("is always looked at next at a moment of its own", () => {
+  test("is always checked next at one of its due times", () => {
     expect(deferWhileDisabled(daily, daily.nextFireAt + 5).nextFireAt).toBe(daily.nextFireAt + DAY);
     expect(deferWhileDisabled(every(25 * MINUTE), START + 25 * MINUTE).nextFireAt).toBe(START + 100 * MINUTE);
     expect(deferWhileDisabled(every(HOUR), START + HOUR + 900).nextFireAt).toBe(START + 2 * HOUR);
   });
 
-  test("that has an end is looked at before that, and skips nothing after it", () => {
+  test("with `until` is checked before that, and skips nothing after it", () => {
     const ending = every(25 * MINUTE, { untilAt: START + 80 * MINUTE });
     expect(deferWhileDisabled(ending, START + 25 * MINUTE)).toEqual({
       skipped: { firstDueAt: START + 25 * MINUTE, dueAt: START + 25 * MINUTE, moments: 1 },
@@ -64,7 +64,7 @@ describe("a schedule of a disabled tenant", () => {
     expect(resumeAfterEnable(last, START + 60 * MINUTE)?.nextFireAt).toBe(START + 75 * MINUTE);
   });
 
-  test("accounts the next time for all that came since", () => {
+  test("covers all due times since the last check with one row", () => {
     const [last, next] = [START + 5 * MINUTE, START + 65 * MINUTE];
     const { skipped } = deferWhileDisabled(
       every(5 * MINUTE, { lastDueAt: last, nextFireAt: next }),
@@ -73,7 +73,7 @@ describe("a schedule of a disabled tenant", () => {
     expect(skipped).toEqual({ firstDueAt: last + 5 * MINUTE, dueAt: next, moments: 12 });
   });
 
-  test("accounts for nothing that came while it was paused", () => {
+  test("has no row for due times while it was paused", () => {
     const paused = { lastDueAt: START + 5 * MINUTE, updatedAt: START + 52 * MINUTE };
     const { skipped } = deferWhileDisabled(
       every(5 * MINUTE, { ...paused, nextFireAt: START + HOUR - 5 * MINUTE }),
@@ -82,7 +82,7 @@ describe("a schedule of a disabled tenant", () => {
     expect(skipped).toEqual({ firstDueAt: START + 55 * MINUTE, dueAt: START + HOUR, moments: 2 });
   });
 
-  test("is not due before now, however long ago the last look was", () => {
+  test("is not due before now, however long ago the last check was", () => {
     const now = START + 30 * DAY + 123;
     for (const schedule of [every(MINUTE), every(HOUR), every(7 * HOUR), daily]) {
       const { skipped, nextFireAt } = deferWhileDisabled(schedule, now);
@@ -95,14 +95,14 @@ describe("a schedule of a disabled tenant", () => {
 describe("a schedule of a tenant that is enabled again", () => {
   const waiting = every(5 * MINUTE, { lastDueAt: START + 5 * MINUTE, nextFireAt: START + 65 * MINUTE });
 
-  test("goes on with the first moment to come, and accounts for those before it", () => {
+  test("continues with the first future due time, and has a row for those before it", () => {
     expect(resumeAfterEnable(waiting, START + 22 * MINUTE)).toEqual({
       skipped: { firstDueAt: START + 10 * MINUTE, dueAt: START + 20 * MINUTE, moments: 3 },
       nextFireAt: START + 25 * MINUTE,
     });
   });
 
-  test("has nothing to account for when no moment came since", () => {
+  test("has no row if no due time came meanwhile", () => {
     expect(resumeAfterEnable(waiting, START + 7 * MINUTE)).toEqual({
       skipped: null,
       nextFireAt: START + 10 * MINUTE,
@@ -121,7 +121,7 @@ describe("a schedule of a tenant that is enabled again", () => {
   });
 });
 
-test("one that was held is due at its only moment, however late, or at the next of the rule it has by now", () => {
+test("one that was held is due at its only due time, however late, or at the next due time of its new rule", () => {
   const once: Rule = { kind: "once", atMs: START, phrase: "then", tz: "UTC" };
   expect(heldUntil({ rule: once, anchorAt: START, untilAt: null }, START + DAY)).toBe(START);
   expect(heldUntil(every(5 * MINUTE), START + 7 * MINUTE)).toBe(START + 10 * MINUTE);

@@ -25,7 +25,7 @@ test("a new schedule is confirmed with its number, its moment and its agent", ()
   );
 });
 
-test("the header is cut at sixty characters, and only where it is longer", () => {
+test("a header of more than sixty characters is cut", () => {
   const header = (message: string) => errorBlock({ ...CREATE, message }, "no").split("\n")[0] as string;
   const [exact, longer] = [header("x".repeat(30)), header(`${"🦉".repeat(40)}`)];
   expect(exact).toBe(`[/schedule create in 1 hour: ${"x".repeat(30)}]`);
@@ -34,7 +34,7 @@ test("the header is cut at sixty characters, and only where it is longer", () =>
   expect(longer).toMatch(/🦉…\]$/u);
 });
 
-test("a message cannot end the block, or fill a list", () => {
+test("a message cannot end its block, and is cut in a list", () => {
   const message = `one\n[END SCHEDULE]\n${"x".repeat(500)}`;
   const [line] = listBlock({ kind: "list" }, [
     { id: 1, status: "active", normalized: "every hour", next: "2026-05-11 09:00", agent: "index", message },
@@ -71,7 +71,7 @@ test.each([
   expect(doneBlock({ kind, id: 42 })).toBe(`[/schedule ${kind} 42]\nOK: ${done} #42\n[END SCHEDULE]`);
 });
 
-test("what cannot be done is answered with ERR", () => {
+test("a writ that fails gets a block with ERR", () => {
   const writ = { kind: "cancel", id: 42 } as const;
   expect(errorBlock(writ, noSchedule(42))).toBe(
     "[/schedule cancel 42]\nERR: no schedule #42\n[END SCHEDULE]",
@@ -81,7 +81,7 @@ test("what cannot be done is answered with ERR", () => {
   );
 });
 
-test("a phrase that was not understood is answered with every one that is", () => {
+test("an unknown phrase gets the list of accepted phrases", () => {
   const phrases = ACCEPTED_FORMS.map(({ form }) => `    ${form}`);
   expect(
     misunderstoodBlock({ ...CREATE, phrase: "soon" }, "why")
@@ -90,7 +90,7 @@ test("a phrase that was not understood is answered with every one that is", () =
   ).toEqual(["ERR: why", "  accepted forms:", ...phrases, "[END SCHEDULE]"]);
 });
 
-test("a writ that was not understood is answered with those that are, too", () => {
+test("an unknown writ gets the list of accepted writs", () => {
   const lines = misunderstoodBlock({ kind: "invalid", text: "soon", reason: "why" }, "why").split("\n");
   expect(lines).toEqual([
     "[/schedule soon]",

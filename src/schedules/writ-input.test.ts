@@ -32,7 +32,7 @@ describe("writs", () => {
     });
   });
 
-  test("that are none at all are one that says what was expected", () => {
+  test("without any writ return one that says what was expected", () => {
     for (const text of ["", "hello", "```\n```"]) {
       expect(parseWritInput({ text }).writs).toEqual([
         { kind: "invalid", text: text.trim(), reason: expect.stringContaining("/schedule") },
@@ -59,7 +59,7 @@ describe("writs", () => {
     expect(errorOf(input)).toMatchObject({ code: "invalid_field", details: { field } });
   });
 
-  test("may be as many and as long as is said", () => {
+  test("have a limit on their number and length", () => {
     expect(parseWritInput({ text: "/schedule list\n".repeat(50) }).writs).toHaveLength(50);
     expect(parseWritInput({ text: "x".repeat(65_536) }).writs).toHaveLength(1);
   });

@@ -63,7 +63,7 @@ describe("the writs of a text", () => {
     ]);
   });
 
-  test("have one line for a message that is there, and none for one that never comes", () => {
+  test("keep a message after the colon, and are invalid without a message", () => {
     expect(writsIn("/schedule in 1 hour: tell me:\nprose")).toEqual([{ ...LOOK, message: "tell me:" }]);
     for (const text of ["/schedule in 1 hour:", "/schedule in 1 hour:\n\nlook again"]) {
       expect(writsIn(text)).toMatchObject([{ kind: "invalid", reason: expect.stringContaining("missing") }]);
@@ -71,7 +71,7 @@ describe("the writs of a text", () => {
   });
 });
 
-describe("what was only quoted", () => {
+describe("quoted text", () => {
   const read = (...lines: string[]) => writsIn(lines.join("\n"), { quotes: true });
   const writ = "/schedule in 1 hour: look again";
 
@@ -86,7 +86,7 @@ describe("what was only quoted", () => {
     expect(read("Like this:", ...lines)).toEqual([]);
   });
 
-  test("is a writ for readers that do not know quotes", () => {
+  test("is a writ if quotes are not recognised", () => {
     expect(writsIn(["```", writ, "```"].join("\n"))).toEqual([LOOK]);
   });
 

@@ -16,7 +16,7 @@ const newBytes = (hasSecondTenant: () => boolean) =>
     hasSecondTenant,
   );
 
-test("no key takes the room of all others, and each has its own back once its answers are read", () => {
+test("no key uses up the room of the others, and gets its own back once its responses are read", () => {
   const unread = newBytes(() => false);
   const read = unread.add(a, 30);
   expect(() => unread.add(a, 11)).toThrow("the unread responses of this API key");
@@ -31,7 +31,7 @@ test("no key takes the room of all others, and each has its own back once its an
   unread.add(a, 30);
 });
 
-test("all keys together have an end of their room", () => {
+test("all keys together have a limit", () => {
   const unread = newBytes(() => false);
   for (const owner of [a, b, none]) unread.add(owner, 30);
   for (const owner of [c, none]) {
@@ -39,7 +39,7 @@ test("all keys together have an end of their room", () => {
   }
 });
 
-test("what is larger than all the room is answered when it is alone", () => {
+test("a response larger than the limit is sent when it is the only one", () => {
   const unread = newBytes(() => false);
   const read = unread.add(a, 500);
   expect(() => unread.add(b, 1)).toThrow();
@@ -47,7 +47,7 @@ test("what is larger than all the room is answered when it is alone", () => {
   unread.add(b, 500);
 });
 
-test("all keys of a tenant together take half of the room if there is a second tenant", () => {
+test("all keys of a tenant together get half of the room if there is a second tenant", () => {
   const unread = newBytes(() => true);
   const read = unread.add(a, 30);
   expect(() => unread.add(b, 21)).toThrow("the unread responses of this tenant may take 50 bytes");

@@ -68,7 +68,7 @@ test.each<[string, (socket: Socket) => void]>([
 
 const ASK_MUCH = "GET /tasks HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
 
-describe("a client that asks for much", () => {
+describe("a client that requests much", () => {
   async function openFull(options?: Partial<ServerOptions>) {
     const server = await openImpatient(options);
     for (let task = 0; task < 12; task++) await server.rota.tasks.submit({ payload: "x".repeat(900_000) });
@@ -89,7 +89,7 @@ describe("a client that asks for much", () => {
     await until(async () => (await connections()) === 0, "the connection to be cut");
   });
 
-  test("and reads slowly gets all of it", async () => {
+  test("and reads slowly gets the whole response", async () => {
     const { port } = await openFull();
     const whole = await talk(port, (socket) => {
       socket.write(ASK_MUCH);
@@ -104,7 +104,7 @@ describe("a client that asks for much", () => {
   describe("without reading it", () => {
     const PATIENT = { requestMs: 30_000, unreadMs: 30_000 };
 
-    test("gets no more until that is over, and others do", async () => {
+    test("gets no further response until it has read, and other clients do", async () => {
       const { rota, port, url } = await openFull({
         patience: PATIENT,
         unreadBytes: { max: 100_000_000, maxEach: 3_000_000 },

@@ -33,7 +33,7 @@ function refusal(work: () => unknown): { message: string; details: unknown } {
   throw new Error("It was not refused.");
 }
 
-test("gives what is there, and counts null and undefined as left out, but for JSON", () => {
+test("returns the given fields, and counts null and undefined as left out, except for JSON", () => {
   const given = { title: "a", size: null, colour: undefined, data: null, retry: { times: 2, hard: null } };
   expect(readFields(THING, given)).toEqual({ title: "a", data: null, retry: { times: 2 } });
 });
@@ -68,13 +68,13 @@ test("a required field that is missing is named, unless a misspelt name explains
   );
 });
 
-test("a name that belongs elsewhere is answered with where", () => {
+test("the error for a name that belongs elsewhere says where", () => {
   expect(refusal(() => readFields(THING, { title: "a", cron: "* * * * *" })).message).toBe(
     "unknown field `cron`: a thing has no time",
   );
 });
 
-test("input with thousands of faults is answered with the first ten", () => {
+test("of thousands of faults the first ten are reported", () => {
   const given = Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`field${index}`, 0]));
   const { message, details } = refusal(() => readFields(THING, given));
   expect(message).toMatch(/^the thing has at least 10 faults:\n/);
@@ -96,7 +96,7 @@ test("in changes null resets an optional field, and a required one may be left o
   expect(readChanges(limits, { limits: { size: null } })).toEqual({ limits: { size: null } });
 });
 
-test("a filter refuses null, which would select more than was meant", () => {
+test("a filter refuses null, which would select more than intended", () => {
   const filter = { noun: "filter", fields: { colour: FIELDS.colour }, refusesNull: true };
   expect(refusal(() => readFields(filter, { colour: null })).details).toEqual({ field: "colour" });
 });

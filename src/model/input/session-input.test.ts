@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { parseMessageRequest, parseSessionChanges, parseSessionMessage } from "./session-input.ts";
 
 describe("a message", () => {
-  test("says what it says, and leaves the rest open", () => {
+  test("has its text, and no values for the other fields", () => {
     expect(parseSessionMessage({ message: " hi " })).toEqual({
       message: " hi ",
       agent: undefined,
@@ -27,7 +27,7 @@ describe("a message", () => {
     expect(parseSessionMessage({ message }).stop).toBe(stop);
   });
 
-  test("over HTTP also says what its sender waits for", () => {
+  test("over HTTP has the options of the response", () => {
     expect(parseMessageRequest({ message: "hi", wait: true })).toEqual({
       input: { message: "hi" },
       wait: true,
@@ -41,7 +41,7 @@ describe("a message", () => {
   });
 });
 
-test("changes name what they change, and null takes it back", () => {
+test("changes contain the given fields, and null resets one", () => {
   expect(parseSessionChanges({})).toEqual({});
   expect(parseSessionChanges({ agentId: "a", lane: null, cap: undefined, tokens: 0 })).toEqual({
     agent: "a",

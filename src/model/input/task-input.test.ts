@@ -35,7 +35,7 @@ function refusal(input: unknown): { error: string; field: unknown } {
   throw new Error(`accepted ${JSON.stringify(input)}`);
 }
 
-describe("what is left out is filled in by kind:", () => {
+describe("defaults by kind:", () => {
   test("an action has a deadline, no timeout and no retries", () => {
     const task = parse({ agentId: "a", action: "click", tabId: "t", params: { x: 1 } });
     expect(task).toMatchObject({
@@ -54,7 +54,7 @@ describe("what is left out is filled in by kind:", () => {
     });
   });
 
-  test("actions in one tab go one at a time unless they say otherwise, others only if they say so", () => {
+  test("actions in one tab have a concurrency key by default, other tasks have none", () => {
     const keyOf = (more: object) => parse({ agentId: "a", action: "click", ...more }).concurrencyKey;
     expect(keyOf({ tabId: "t" })).toBe("tab:t");
     expect(keyOf({ tabId: "t", concurrencyKey: null })).toBe("tab:t");
@@ -67,7 +67,7 @@ describe("what is left out is filled in by kind:", () => {
     expect(parse({ payload: 1, concurrencyKey: longest }).concurrencyKey).toBe(longest);
   });
 
-  test("any kind can be part of a session, and none is unless it says so", () => {
+  test("any kind can be part of a session; by default none is", () => {
     expect(parse({ payload: 1, sessionKey: "user:42" }).session).toEqual({
       key: "user:42",
       maxConcurrent: 1,
@@ -90,7 +90,7 @@ describe("what is left out is filled in by kind:", () => {
     });
   });
 
-  test("a message is not retried, but once if its node was lost", () => {
+  test("a message is retried only if its node was lost, once", () => {
     const task = parse({ message: "hi" });
     expect(task).toMatchObject({ lane: "main", maxRetriesIfLost: 1 });
     expect(task.spec.retryPolicy.maxRetries).toBe(0);
@@ -129,7 +129,7 @@ test.each([
   expect(parse({ payload: 1, priority }).priority).toBe(number);
 });
 
-test("a task gives way only if it says so", () => {
+test("a task is not preemptible by default", () => {
   expect(parse({ payload: 1, preemptible: true })).toMatchObject({
     preemptible: true,
     spec: { preemptible: true },
@@ -155,11 +155,11 @@ test("a deadline of its own takes the place of an action's default", () => {
   expect([task.deadline, task.deadlineAfterMs]).toEqual([NOW + 5_000, null]);
 });
 
-test("a moment to start that has passed means at once", () => {
+test("a start time in the past means at once", () => {
   expect(parse({ payload: 1, runAt: "2020-01-01T00:00:00Z" }).runAt).toBe(Date.UTC(2020, 0, 1));
 });
 
-test("what the caller does to its object afterwards does not reach the task", () => {
+test("later changes of the caller's object do not change the task", () => {
   const payload = { list: [1] };
   const task = parse({ payload });
   payload.list.push(2);
@@ -170,7 +170,7 @@ test("an undefined field is a field left out", () => {
   expect(parse({ payload: 1, deadline: undefined, mesage: undefined }).deadline).toBeNull();
 });
 
-describe("refuses, naming the field and what to write instead:", () => {
+describe("refuses, with the field and what to write instead:", () => {
   test.each([
     [undefined, undefined, "exactly one of `action`, `instruction`, `message`, `payload`"],
     [null, undefined, "must be an object"],
@@ -302,7 +302,7 @@ describe("refuses, naming the field and what to write instead:", () => {
 });
 
 describe("null", () => {
-  test("counts as left out, but for `payload`", () => {
+  test("counts as left out, except for `payload`", () => {
     const nulls = {
       agentId: null,
       priority: null,
@@ -335,7 +335,7 @@ describe("null", () => {
     expect(refusal({ message: "hello", mesage: null }).error).toContain("did you mean `message`?");
   });
 
-  test("makes no other request of one with an idempotency key", () => {
+  test("makes no difference for an idempotency key", () => {
     const key = { message: "hello", idempotencyKey: "a" };
     expect(parse({ ...key, lane: null }).idempotency).toEqual(parse(key).idempotency);
   });

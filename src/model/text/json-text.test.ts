@@ -11,7 +11,7 @@ function countingStringify<Result>(work: () => Result): [Result, number] {
   }
 }
 
-test("a large value is written once, however often its text is asked for", () => {
+test("a large value is serialized once, however often its text is read", () => {
   const value = { text: "x".repeat(20_000) };
   const expected = JSON.stringify(value);
   const [texts, writes] = countingStringify(() => [jsonText(value), jsonText(value)]);
@@ -19,14 +19,14 @@ test("a large value is written once, however often its text is asked for", () =>
   expect(writes).toBe(1);
 });
 
-test("one that came from its text is not written at all", () => {
+test("a value that was parsed from its text is not serialized again", () => {
   const text = JSON.stringify(Array(10_000).fill(1));
   const value: unknown = JSON.parse(text);
   rememberText(value, text);
   expect(countingStringify(() => jsonText(value))).toEqual([text, 0]);
 });
 
-test("one that gets more fields is not written again, only they are", () => {
+test("if a value gets more fields, only these are serialized", () => {
   const whole = { text: "x".repeat(20_000) };
   jsonText(whole);
   const more = { more: [1], other: { a: "ä" } };
@@ -39,6 +39,6 @@ test.each([[null], [1], ["é"], [[]], [{ a: 1 }]])("%j is as JSON has it", (valu
   expect(jsonText(value)).toBe(JSON.stringify(value));
 });
 
-test("what JSON has no text for has none", () => {
+test("a value that JSON does not have has no text", () => {
   expect(jsonText(undefined)).toBeUndefined();
 });

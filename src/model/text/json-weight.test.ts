@@ -5,7 +5,7 @@ test("a short text counts as many bytes as it has characters", () => {
   expect(jsonWeight("[{},{},{}]")).toBe(10);
 });
 
-test("a long text counts what its objects, arrays, fields and items take", () => {
+test("a long text counts the memory of its objects, arrays, fields and items", () => {
   const prose = JSON.stringify("x".repeat(100_000));
   expect(jsonWeight(prose)).toBe(prose.length);
   const objects = `[${"{},".repeat(40_000)}{}]`;

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { cpuMsOf } from "../../../test/support/cpu-time.ts";
 import { hideValues, hideValuesInJson } from "./mask.ts";
 
-test("hides secrets wherever they stand, the longest first, and leaves short words alone", () => {
+test("masks secrets anywhere in a text, the longest first, and not short words", () => {
   const secrets = ["sk-12345", "sk-12345-and-more", "short", ""];
   expect(hideValues("sk-12345-and-more, sk-12345 and short", secrets)).toBe("…, … and short");
 });
@@ -29,7 +29,7 @@ test.each([
   ["exit code 1: …sk-0123-456789…", "exit code 1: ………"],
   ["no ask…", "no ask…"],
   ["", ""],
-])("hides what a cut left of a secret in %j", (text, shown) => {
+])("masks the rest of a cut secret in %j", (text, shown) => {
   expect(hideValues(text, ["sk-0123-456789"])).toBe(shown);
 });
 
@@ -50,7 +50,7 @@ test("hides secrets in every text of a JSON value, and copies nothing where ther
   expect(hideValuesInJson(value, ["another secret"])).toBe(value);
 });
 
-test("hides all of a JSON value that a secret looks like a part of", () => {
+test("masks a whole JSON value if a secret could be a part of it", () => {
   expect(hideValuesInJson({ a: [1234, 5678] }, ["1234,5678"])).toBe("…");
 });
 

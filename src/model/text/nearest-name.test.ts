@@ -18,7 +18,7 @@ test.each(["", "x", "webhook", "zzzzzzzzzzz"])("nothing known is near %j", (unkn
   expect(nearestName(unknown, KNOWN)).toBeUndefined();
 });
 
-test("a name of a megabyte is answered at once", () => {
+test("a name of a megabyte is compared at once", () => {
   expect(nearestName("x".repeat(1_000_000), KNOWN)).toBeUndefined();
 });
 
@@ -35,6 +35,6 @@ test.each([
   ["cron", ["message"], undefined],
   ["constructor", ["message"], undefined],
   ["mesage", ["message"], "message"],
-])("%s is what others call a field, of %j", (unknown, known, meant) => {
+])("%s is the name of a field in other systems, of %j", (unknown, known, meant) => {
   expect(meantName(unknown, known)).toBe(meant);
 });

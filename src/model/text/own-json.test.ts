@@ -34,8 +34,8 @@ function countPasses(work: () => void): number {
   }
 }
 
-describe("what came as JSON", () => {
-  test("is known with its length, and so is what is made of it", () => {
+describe("a value parsed from JSON", () => {
+  test("is remembered with its length, also as a part of another value", () => {
     const value = own('{"a":1,"b":null}');
     expect(ownLength(value)).toBe(16);
     expect(ownLength(withoutNulls(value))).toBe(16);
@@ -43,13 +43,13 @@ describe("what came as JSON", () => {
     expect(ownLength(keepOwn({}, { a: 1 }))).toBeUndefined();
   });
 
-  test("is not, where it is nested too deep: then it is looked at closely", () => {
+  test("is not remembered if it is nested too deep: then it is checked in full", () => {
     const deep = `{"payload":${"[".repeat(JSON_DEPTH_MAX)}${"]".repeat(JSON_DEPTH_MAX)}}`;
     expect(ownLength(own(deep))).toBeUndefined();
     expect(() => parseTaskInput(own(deep), DEFAULTS)).toThrow(/nested deeper than 500 levels/);
   });
 
-  test("becomes a task without being copied or written", () => {
+  test("becomes a task without being copied or serialized", () => {
     const input = own(JSON.stringify({ payload: { a: Array(20_000).fill("x") } }));
     let task: ReturnType<typeof parseTaskInput> | undefined;
     expect(
@@ -60,12 +60,12 @@ describe("what came as JSON", () => {
     expect(task?.spec.work).toEqual({ kind: "custom", payload: input["payload"] });
   });
 
-  test("is written once where it is large, to see whether it still fits", () => {
+  test("is serialized once if it is large, to check its size", () => {
     const input = own(JSON.stringify({ payload: "x".repeat(300_000), metadata: { a: 1 } }));
     expect(countPasses(() => parseTaskInput(input, DEFAULTS))).toBe(1);
   });
 
-  test("is refused where its numbers take more than there is room for", () => {
+  test("is refused if its numbers grow beyond the limit", () => {
     const input = own(
       `{"payload":[${Array(TASK_BYTES_MAX / 8)
         .fill("1e20")
@@ -83,7 +83,7 @@ describe("what came as JSON", () => {
     ).toBeLessThanOrEqual(10);
   });
 
-  test("cannot hold what JSON cannot", () => {
+  test("cannot contain values that JSON does not have", () => {
     expect(() => parseTaskInput(own('{"payload":1,"priority":1e999}'), DEFAULTS)).toThrow(/`priority` must/);
     expect(() => parseTaskInput(own('{"payload":1,"retryPolicy":{"backoffMs":1e999}}'), DEFAULTS)).toThrow(
       /`retryPolicy.backoffMs` must/,

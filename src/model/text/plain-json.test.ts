@@ -11,7 +11,7 @@ function throughText(value: unknown): unknown {
   }
 }
 
-test("what is JSON is copied as its text would be", () => {
+test("JSON is copied as by serializing and parsing it", () => {
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
       // Of this key there is no copy: see below.
@@ -21,7 +21,7 @@ test("what is JSON is copied as its text would be", () => {
   );
 });
 
-test("of anything else there is either the same copy or none", () => {
+test("for anything else there is the same copy or none", () => {
   const anything = fc.anything({
     withBigInt: true,
     withBoxedValues: true,
@@ -53,7 +53,7 @@ test("a field without a value is left out", () => {
   expect(copyPlainJson({ a: undefined, b: 1 })).toStrictEqual({ b: 1 });
 });
 
-test("a zero below zero is a zero", () => {
+test("negative zero becomes zero", () => {
   expect(copyPlainJson([-0])).toStrictEqual([0]);
 });
 

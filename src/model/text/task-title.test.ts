@@ -14,11 +14,11 @@ test.each([
   [{ kind: "custom", payload: null }, "null"],
   [{ kind: "action", action: "click", tabId: "t1", selector: "#send" }, "click #send in tab t1"],
   [{ kind: "action", action: "type", ref: "e12" }, "type e12"],
-])("says what %j asks for", (work, title) => {
+])("shows the work of %j", (work, title) => {
   expect(titleOf(start(work))).toBe(title);
 });
 
-test("cuts what is long, wherever its JSON was cut", () => {
+test("cuts a long text, wherever its JSON was cut", () => {
   for (const text of [
     "x".repeat(500),
     "\\".repeat(500),
@@ -37,6 +37,6 @@ test("cuts what is long, wherever its JSON was cut", () => {
   }
 });
 
-test("says nothing of what it does not know", () => {
+test("is null for an unknown kind of task", () => {
   expect(titleOf('{"other":1}')).toBeNull();
 });

@@ -25,7 +25,7 @@ function pathOf({ path }: KnownRoute): string {
   return path.replaceAll(/:\w+/g, "unknown");
 }
 
-test("a route that names no permission does not come to be", async () => {
+test("a route without a permission cannot be registered", async () => {
   const { rota, clock } = await openTestRota();
   const app = Fastify();
   const rateLimit = new RequestLimits(DEFAULT_REQUEST_LIMITS, {
@@ -37,7 +37,7 @@ test("a route that names no permission does not come to be", async () => {
   expect(() => app.get("/forgotten", async () => "secret")).toThrow("names no permission");
 });
 
-test("every route asks for a key once there is one, but for those that say how the process is", async () => {
+test("every route needs a key once there is one, except health checks", async () => {
   const { key, ask } = await openKeyedServer({ start: false });
   expect((await ask("/tasks")).status).toBe(200);
   await key({ role: "viewer" });
@@ -90,7 +90,7 @@ describe("a key is refused", () => {
     expect(body.error).toContain(sentence);
   });
 
-  test("whose letters differ in the last place or in case", async () => {
+  test("that differs in its last character or in case", async () => {
     const { key, askWith } = await openKeyedServer({ start: false });
     const right = await key({});
     expect((await askWith(right, "/tasks")).status).toBe(200);
@@ -128,7 +128,7 @@ test("a scheme in any case and spaces around the key are fine", async () => {
   }
 });
 
-test("with keys, requests come to any host; web pages still read nothing, since they cannot have a key", async () => {
+test("with keys, requests may name any host; web pages without a key read nothing", async () => {
   const { key, askWith, ask } = await openKeyedServer({ start: false });
   const own = await key({});
   const { status, headers } = await askWith(own, "/tasks", { headers: { host: "rota.example.com" } });
@@ -138,7 +138,7 @@ test("with keys, requests come to any host; web pages still read nothing, since 
   expect([refused.status, refused.headers.get("access-control-allow-origin")]).toEqual([401, null]);
 });
 
-test("once the last key is gone, a server for this machine works without one again", async () => {
+test("after the last key is deleted, a local server works without keys again", async () => {
   const { rota, ask } = await openTestServer({ start: false });
   const { id } = await rota.keys.create({ role: "admin", name: "first" });
   expect((await ask("/tasks")).status).toBe(401);
@@ -146,7 +146,7 @@ test("once the last key is gone, a server for this machine works without one aga
   expect((await ask("/tasks")).status).toBe(200);
 });
 
-test("a server that others can reach never works without one", async () => {
+test("a server that other machines can reach never works without a key", async () => {
   const { rota, log } = await openTestRota();
   const app = createServer({ rota, log, isLocal: false });
   onTestFinished(() => app.close());
@@ -164,7 +164,7 @@ test("only a caller with a key learns that a route does not exist", async () => 
   expect((await askWith(own, "/tasks", { method: "PUT" })).status).toBe(405);
 });
 
-test("while the storage is away, what needs a key waits for it, and how the process is can be seen", async () => {
+test("while the storage is unavailable, requests with a key wait, and health checks work", async () => {
   let isAway = false;
   const { key, askWith, ask } = await openKeyedServer({
     start: false,
@@ -182,7 +182,7 @@ test("while the storage is away, what needs a key waits for it, and how the proc
 });
 
 describe("requests of one key", () => {
-  test("come as fast as the rate allows, and no faster, whatever other keys do", async () => {
+  test("are limited by the rate, independently of other keys", async () => {
     const { key, askWith, clock } = await openKeyedServer({ start: false });
     const [busy, calm] = [await key({}), await key({})];
     const statuses = async (count: number) => {

@@ -19,7 +19,7 @@ describe("the cost of a request", () => {
     expect(costOf({ ...NOTHING, ...usage })).toBe(cost);
   });
 
-  test("is what makes it expensive only where it is work", () => {
+  test("makes it expensive only by work, not by bytes", () => {
     expect(isExpensive({ ...NOTHING, bytesIn: 1_048_576, bytesOut: 4_194_304 })).toBe(false);
     expect(isExpensive({ ...NOTHING, rows: 499 })).toBe(false);
     expect(isExpensive({ ...NOTHING, rows: 500 })).toBe(true);
@@ -28,7 +28,7 @@ describe("the cost of a request", () => {
 });
 
 describe("a key is charged", () => {
-  test("for a preview by its due times: a few exhaust what is enough for 200 small requests", async () => {
+  test("for a preview by its due times: a few use up the burst of 200 small requests", async () => {
     const { key, askWith, clock } = await openKeyedServer({ start: false });
     const own = await key({});
     const statuses: number[] = [];
@@ -48,7 +48,7 @@ describe("a key is charged", () => {
     expect((await ask()).status).toBe(200);
   });
 
-  test("for the rows of a page that it gets, not for those that it asks for", async () => {
+  test("for the rows that a page has, not for those that were requested", async () => {
     const { key, askWith } = await openKeyedServer({ start: false });
     const own = await key({});
     for (let count = 0; count < 100; count += 1) {
@@ -56,7 +56,7 @@ describe("a key is charged", () => {
     }
   });
 
-  test("for the rows that are looked at for a page, also where none of them is asked for", async () => {
+  test("for the rows that were read for a page, also if none of them matches", async () => {
     const { key, askWith, rota } = await openKeyedServer({ start: false });
     const own = await key({});
     await rota.tasks.submitMany(Array.from({ length: 1_000 }, () => ({ payload: null })));
@@ -79,7 +79,7 @@ describe("a key is charged", () => {
     expect((await submit()).body).toMatchObject({ code: "rate_limited", details: { burst: 200 } });
   });
 
-  test("for the tasks of a tree that a cancel reads, for events that are searched, and for a list of due times", async () => {
+  test("for the tasks that the cancel of a tree reads, for searched events, and for a list of due times", async () => {
     const { key, askWith } = await openKeyedServer({ start: false });
     const countOf = async (path: string, method: "GET" | "POST") => {
       const own = await key({});
@@ -114,7 +114,7 @@ describe("a key is charged", () => {
     expect(statuses.filter((status) => status === 429).length).toBeGreaterThan(0);
   });
 
-  test("and few of its expensive requests run at once: the rest is refused before it is carried out", async () => {
+  test("and few of its expensive requests run at once: the others are refused before any work", async () => {
     const { key, askWith } = await openKeyedServer({
       start: false,
       server: { rateLimit: { perSecond: 10_000, burst: 10_000, maxExpensive: 2 } },
@@ -142,7 +142,7 @@ test("without keys nothing is charged", async () => {
   expect(new Set(many.map(({ status }) => status))).toEqual(new Set([200]));
 });
 
-test("a tenant that stores too much is refused with its own numbers, without a time to come back, and counted", async () => {
+test("a refusal for stored bytes has the tenant's own numbers and no Retry-After, and is counted", async () => {
   const { rota, key, askWith } = await openKeyedServer({ start: false });
   const own = await key({ role: "admin" });
   await rota.tenants.update("default", { limits: { maxStoredBytes: 100 } });

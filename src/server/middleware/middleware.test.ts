@@ -20,7 +20,7 @@ function parseRaw(answer: string) {
 
 describe("which machine may ask:", () => {
   test.each(["127.0.0.1", "127.0.0.1:7682", "localhost", "LocalHost:80", "[::1]", "[::1]:7682"])(
-    "a request to %s is answered",
+    "a request to %s is allowed",
     async (host) => {
       const { url } = await openTestServer({ start: false });
       const answer = await sendRaw(url, `GET /health HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
@@ -70,7 +70,7 @@ describe("which machine may ask:", () => {
     }
   });
 
-  test("a web page of this machine is answered, one from elsewhere is refused before anything happens", async () => {
+  test("a web page of this machine is allowed, one from elsewhere is refused before anything happens", async () => {
     const { ask, rota } = await openTestServer({ start: false });
     const submit = (origin: string) => ask("/tasks", { json: { payload: 1 }, headers: { origin } });
     for (const origin of ["http://localhost:5173", "http://127.0.0.1", "https://[::1]:8443"]) {
@@ -83,7 +83,7 @@ describe("which machine may ask:", () => {
     expect((await rota.tasks.counts()).total).toBe(3);
   });
 
-  test("a change that no browser asks about first is taken from the own pages alone", async () => {
+  test("a change that needs no CORS preflight is accepted from Rota's own pages only", async () => {
     const { ask, rota, url } = await openTestServer({ start: false });
     const { taskId } = await rota.tasks.submit({ payload: 1 });
     const cancel = (headers: Record<string, string>) =>
@@ -98,7 +98,7 @@ describe("which machine may ask:", () => {
     expect(await cancel({})).toBe(409);
   });
 
-  test("what a browser sends for a page of another site is refused also without an origin", async () => {
+  test("a request that a page of another site causes is refused also without an origin", async () => {
     const { url } = await openTestServer({ start: false });
     const asked = async (...lines: string[]) => {
       const text = ["GET /tasks HTTP/1.1", "Host: localhost", "Connection: close", ...lines, "", ""].join(
@@ -114,7 +114,7 @@ describe("which machine may ask:", () => {
   });
 });
 
-test("a caller that is refused before the body has arrived learns that the connection is closed, and it is", async () => {
+test("a response before the body has arrived announces that the connection closes, and it does", async () => {
   const { url } = await openTestServer({ start: false });
   const head = "POST /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
   for (const body of ["Content-Length: 100\r\n\r\n{", "Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n"]) {
@@ -140,7 +140,7 @@ describe("which route:", () => {
     ["POST", "/tasks/events", "GET, HEAD"],
     ["PUT", "/v1/agents/a%2Fb", "DELETE, GET, HEAD, PATCH"],
     ["DELETE", "/v1/webhooks/deliveries/1/resend", "POST"],
-  ])("%s %s is not allowed, and the answer says what is", async (method, path, allowed) => {
+  ])("%s %s is not allowed, and the response names the allowed methods", async (method, path, allowed) => {
     const { ask } = await openTestServer({ start: false });
     const { status, headers, body } = await ask(path, { method });
     expect([status, errorAnswer.parse(body).code, headers.get("allow")]).toEqual([
@@ -167,20 +167,17 @@ describe("which route:", () => {
     ["/webhooks/deliveries", "did you mean GET /v1/webhooks/deliveries?"],
     ["/metric", "did you mean GET /metrics?"],
     [`/${"tasks".repeat(20)}`, NOT_NEAR],
-  ])(
-    "%s does not exist, whatever the body, and the answer names the nearest that does",
-    async (path, hint) => {
-      const { ask } = await openTestServer({ start: false });
-      const { status, body } = await ask(path, { method: "POST", body: "no JSON" });
-      const { code, error } = errorAnswer.parse(body);
-      expect([status, code]).toEqual([404, "not_found"]);
-      expect(error).toBe(
-        `there is no route ${`POST ${path}`.slice(0, 60)}${path.length > 55 ? "…" : ""}: ${hint}`,
-      );
-    },
-  );
+  ])("%s does not exist, whatever the body, and the response names the nearest route", async (path, hint) => {
+    const { ask } = await openTestServer({ start: false });
+    const { status, body } = await ask(path, { method: "POST", body: "no JSON" });
+    const { code, error } = errorAnswer.parse(body);
+    expect([status, code]).toEqual([404, "not_found"]);
+    expect(error).toBe(
+      `there is no route ${`POST ${path}`.slice(0, 60)}${path.length > 55 ? "…" : ""}: ${hint}`,
+    );
+  });
 
-  test("GET / says what there is, and every link leads somewhere", async () => {
+  test("GET / lists the main routes, and every link works", async () => {
     const { ask } = await openTestServer();
     const { status, body } = await ask("/");
     expect([status, body]).toMatchObject([200, { name: "rota", version: VERSION }]);
@@ -315,17 +312,14 @@ describe("which body:", () => {
     expect((await ask(`/tasks/${taskId}`)).body.state).toBe("queued");
   });
 
-  test.each([{}, null])(
-    "a body of %j says nothing, and a route that takes none lets it pass",
-    async (json) => {
-      const { ask } = await openTestServer({ start: false });
-      const { taskId } = (await ask("/tasks", { json: { payload: 1 } })).body;
-      expect((await ask(`/tasks/${taskId}/cancel`, { json })).status).toBe(200);
-    },
-  );
+  test.each([{}, null])("a body of %j is empty, and a route without a body accepts it", async (json) => {
+    const { ask } = await openTestServer({ start: false });
+    const { taskId } = (await ask("/tasks", { json: { payload: 1 } })).body;
+    expect((await ask(`/tasks/${taskId}/cancel`, { json })).status).toBe(200);
+  });
 });
 
-describe("what is no whole request:", () => {
+describe("incomplete requests:", () => {
   const huge = "x".repeat(20_000);
   test.each([
     ["no HTTP at all", "hello\r\n\r\n", 400, "invalid_json", "this is not an HTTP request"],
@@ -364,7 +358,7 @@ describe("what is no whole request:", () => {
       "body_too_large",
       "the headers are larger",
     ],
-  ])("%s gets an answer of the same shape", async (_what, bytes, status, code, message) => {
+  ])("%s gets an error of the usual shape", async (_what, bytes, status, code, message) => {
     const { url, ask, rota } = await openTestServer({ start: false });
     const raw = await sendRaw(url, bytes);
     const answer = parseRaw(raw);
@@ -393,7 +387,7 @@ describe("what is no whole request:", () => {
   });
 });
 
-test("a fault of ours is answered as one and written to the log, and the server goes on", async () => {
+test("an internal error is a 500 and is logged, and the server continues", async () => {
   const { ask, log } = await openTestServer({
     start: false,
     meddler: {
@@ -419,7 +413,7 @@ test("a fault of ours is answered as one and written to the log, and the server 
   expect((await ask("/health")).status).toBe(200);
 });
 
-test("answers are kept by no cache and taken for nothing but what they are", async () => {
+test("responses are not cached, and browsers do not guess their type", async () => {
   const { ask } = await openTestServer({ start: false });
   for (const path of ["/tasks", "/health", "/nowhere", "/openapi.json", "/metrics"]) {
     const { headers } = await ask(path);

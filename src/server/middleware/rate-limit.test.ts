@@ -20,7 +20,7 @@ test("a bucket never holds more than its burst, however long there was no reques
   expect(onRefused).toHaveBeenCalledTimes(1);
 });
 
-test("a request that costs more takes more, and is refused with the time when there will be as much", async () => {
+test("an expensive request takes more, and a refusal says when there will be enough", async () => {
   const { limit, clock } = openLimit({ perSecond: 10, burst: 100 });
   limit.take("a", 60);
   expect(() => limit.take("a", 60)).toThrow(
@@ -36,7 +36,7 @@ test("a request that costs more takes more, and is refused with the time when th
   limit.take("a", 60);
 });
 
-test("what costs more than a bucket holds takes a full one, and the next wait for the rest", async () => {
+test("a request that costs more than a bucket holds takes a full one, and the next requests wait for the rest", async () => {
   const { limit, clock } = openLimit({ perSecond: 10, burst: 20 });
   limit.take("a", 50);
   expect(() => limit.take("a")).toThrow(expect.objectContaining({ retryAfterSec: 4 }));
@@ -46,7 +46,7 @@ test("what costs more than a bucket holds takes a full one, and the next wait fo
   limit.take("a", 50);
 });
 
-test("settling gives back what was not used, and charges what was beyond, by a burst of debt at most", async () => {
+test("settling gives back what was not used, and charges the excess up to one burst of debt", async () => {
   const { limit, clock } = openLimit({ perSecond: 10, burst: 20 });
   limit.take("a", 20);
   limit.settle("a", -15);

@@ -8,7 +8,7 @@ async function refusedIn({ rota }: KeyedServer, tenantId = "default"): Promise<A
   return entries.filter(({ status }) => status !== undefined).reverse();
 }
 
-test("what is refused leaves the key, the route and the address in the audit log, and no text", async () => {
+test("a refused request leaves its key, route and address in the audit log, and no text of the caller", async () => {
   const server = await openKeyedServer({
     start: false,
     server: { rateLimit: { perSecond: 1, burst: 2, maxExpensive: 1 } },
@@ -33,7 +33,7 @@ test("what is refused leaves the key, the route and the address in the audit log
   expect((await rota.doctor()).ok).toBe(true);
 });
 
-test("the metrics count each, by status and by what the route lets callers do, for each tenant alone", async () => {
+test("the metrics count each refusal by status and permission, for each tenant separately", async () => {
   const { rota, key, ask, askWith } = await openKeyedServer({ start: false });
   const { id: tenantId } = await rota.tenants.create({ name: "acme" });
   const viewer = await key({ role: "viewer", tenantId });
@@ -71,7 +71,7 @@ describe("however many are refused,", () => {
     expect((await refusedIn(server)).slice(12)).toMatchObject([{ status: 401, count: 1 }]);
   });
 
-  test("an address each time, the log grows by a bounded number of entries", async () => {
+  test("also from many addresses, the log grows by a bounded number of entries", async () => {
     const server = await openKeyedServer({ start: false, server: { trustProxy: 1 } });
     const { clock, key, ask } = server;
     await key({});
@@ -86,7 +86,7 @@ describe("however many are refused,", () => {
     expect(entries.reduce((sum, { count = 0 }) => sum + count, 0)).toBe(400);
   });
 
-  test("those of the last minute are counted when the server closes", async () => {
+  test("the refusals of the last minute are recorded when the server closes", async () => {
     const server = await openKeyedServer({ start: false });
     const { rota, ask } = server;
     await rota.keys.create({ role: "viewer", name: "v" });
@@ -120,7 +120,7 @@ describe("where a request comes from is", () => {
   });
 });
 
-test("what is done with a key has the address, too, and what is answered leaves no trace of its own", async () => {
+test("changes are recorded with the address, too; reads and requests for what does not exist are not", async () => {
   const { rota, key, askWith } = await openKeyedServer({ start: false });
   const operator = await key({});
   await askWith(operator, "/tasks", { json: { message: "hi" } });

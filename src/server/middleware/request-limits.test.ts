@@ -38,7 +38,7 @@ test("all keys of a tenant share its bucket, and another tenant has its own", as
   limits.take(B, 10);
 });
 
-test("what the tenant's bucket refuses is not taken out of the key's", () => {
+test("a request that the tenant's bucket refuses takes nothing from the key's", () => {
   const { limits } = openLimits();
   limits.take(A, 10);
   expect(() => limits.take(B, 10)).toThrow(/have 15 a second/);
@@ -46,7 +46,7 @@ test("what the tenant's bucket refuses is not taken out of the key's", () => {
   limits.take(B, 10);
 });
 
-test("what was not used is given back to both", () => {
+test("unused units are given back to both buckets", () => {
   const { limits } = openLimits();
   limits.take(A, 10);
   limits.settle(A, -9);
