@@ -1,4 +1,4 @@
-import { parseArgs } from "node:util";
+import { parseOptions } from "../test/support/program-options.ts";
 import { FULL, type NeighbourOrders, QUICK, type Sizes } from "./job.ts";
 import { PARTS, type Part, USUAL_PARTS } from "./jobs/index.ts";
 import { ATTACKS, type AttackName } from "./neighbours/attack-names.ts";
@@ -36,8 +36,10 @@ const OPTIONS = {
 
 /** Throws an error whose message ends with the usage, also for `--help`. */
 export function parseCommandLine(args: readonly string[]): Orders {
-  if (args.includes("--help")) throw new Error(USAGE);
-  const { values, positionals } = parseOptions(args);
+  const { values, positionals } = parseOptions(
+    { args: [...args], allowPositionals: true, options: OPTIONS },
+    USAGE,
+  );
   const unknown = positionals.find((name) => !PARTS.includes(name as Part));
   if (unknown !== undefined) throw new Error(`there is no part "${unknown}"\n${USAGE}`);
   const noAttack = values.attack.find((name) => !ATTACKS.includes(name as AttackName));
@@ -57,14 +59,6 @@ export function parseCommandLine(args: readonly string[]): Orders {
     },
     jsonFile: values.json ?? null,
   };
-}
-
-function parseOptions(args: readonly string[]) {
-  try {
-    return parseArgs({ args: [...args], allowPositionals: true, options: OPTIONS });
-  } catch (error) {
-    throw new Error(`${error instanceof Error ? error.message : error}\n${USAGE}`);
-  }
 }
 
 function numberFrom1(flag: string, text: string): number {

@@ -1,5 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { startPostgres } from "../test/postgres/server.ts";
+import { readOrders } from "../test/support/program-options.ts";
 import { makeBenchFolder } from "./bench-folder.ts";
 import { type Orders, parseCommandLine } from "./command-line.ts";
 import { type Figure, isMet } from "./figure.ts";
@@ -73,13 +74,4 @@ async function openPostgres(): Promise<{ url: string; stop(): Promise<void> }> {
   return startPostgres({ durable: true });
 }
 
-function readOrders(): Orders {
-  try {
-    return parseCommandLine(process.argv.slice(2));
-  } catch (error) {
-    console.error(error instanceof Error ? error.message : error);
-    process.exit(2);
-  }
-}
-
-await main(readOrders());
+await main(readOrders(parseCommandLine));

@@ -17,6 +17,8 @@ test.each([
   [["--minutes", "0"], "--minutes must be"],
   [["--storage", "paper"], "--storage must be sqlite or postgres"],
   [["5"], "options go behind"],
+  [["--sed", "7"], "Unknown option '--sed'"],
+  [["--help"], "--minutes N"],
 ])("%j is refused, with what to write instead", (args, said) => {
   expect(() => parseCommandLine(args)).toThrow(said);
   expect(() => parseCommandLine(args)).toThrow("npm run chaos");

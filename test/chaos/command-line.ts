@@ -1,4 +1,4 @@
-import { parseArgs } from "node:util";
+import { parseOptions } from "../support/program-options.ts";
 import type { StorageName } from "./plan.ts";
 
 const STORAGES: readonly StorageName[] = ["sqlite", "postgres"];
@@ -14,18 +14,15 @@ export interface Orders {
 const USAGE = `npm run chaos [-- [--seed N] [--minutes N] [--storage ${STORAGES.join("|")}]]`;
 
 export function parseCommandLine(args: readonly string[]): Orders {
-  const { values, positionals } = parseArgs({
-    args: [...args],
-    allowPositionals: true,
-    options: {
-      seed: { type: "string" },
-      minutes: { type: "string", default: String(MINUTES) },
-      storage: { type: "string" },
-    },
-  });
-  // Without the "--" before them, npm keeps the names of options to itself and hands on what they are set to.
+  const options = {
+    seed: { type: "string" },
+    minutes: { type: "string", default: String(MINUTES) },
+    storage: { type: "string" },
+  } as const;
+  const { values, positionals } = parseOptions({ args: [...args], allowPositionals: true, options }, USAGE);
+  // Without the "--" before them, npm takes the names of options for its own and passes on only their values.
   if (positionals.length > 0) throw new Error(`options go behind a \`--\`\n${USAGE}`);
-  // Another one each time, and said aloud: who lets it run every night sees more than one night.
+  // Another one each time: a run every night finds more than the same run again. The run prints it.
   const seed = values.seed === undefined ? Math.floor(Math.random() * 1_000_000) : Number(values.seed);
   if (!Number.isSafeInteger(seed) || seed < 0) throw new Error(`--seed must be a number from 0\n${USAGE}`);
   const minutes = Number(values.minutes);

@@ -1,3 +1,4 @@
+import { readOrders } from "../support/program-options.ts";
 import { type Orders, parseCommandLine } from "./command-line.ts";
 import { describeStep } from "./plan.ts";
 import { type ChaosReport, runChaos } from "./run-chaos.ts";
@@ -62,4 +63,4 @@ function complaint({ findings, plan, logs }: ChaosReport): string {
 
 // Nodes end with this process, which must handle signals for that.
 for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1));
-await main(parseCommandLine(process.argv.slice(2)));
+await main(readOrders(parseCommandLine));

@@ -14,6 +14,13 @@ test("takes the minutes without their name, which npm keeps to itself", () => {
 });
 
 test("refuses what it could not do, and says what to write", () => {
-  for (const args of [["--minutes", "0"], ["soon"], ["--storage", "mysql"], ["3", "--storage", "postgres"]])
+  for (const args of [
+    ["--minutes", "0"],
+    ["--help"],
+    ["--minuets", "5"],
+    ["soon"],
+    ["--storage", "mysql"],
+    ["3", "--storage", "postgres"],
+  ])
     expect(() => parseCommandLine(args)).toThrow(/npm run soak/);
 });

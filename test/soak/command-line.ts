@@ -1,4 +1,4 @@
-import { parseArgs } from "node:util";
+import { parseOptions } from "../support/program-options.ts";
 
 export const STORAGES = ["sqlite", "postgres"] as const;
 export type StorageName = (typeof STORAGES)[number];
@@ -17,16 +17,13 @@ export interface Orders {
 const USAGE = `npm run soak [-- [--minutes N] [--storage ${STORAGES.join("|")}] [--json FILE]]`;
 
 export function parseCommandLine(args: readonly string[]): Orders {
-  const { values, positionals } = parseArgs({
-    args: [...args],
-    // Without the "--" before it, npm keeps "--minutes" to itself and hands on the number alone.
-    allowPositionals: true,
-    options: {
-      minutes: { type: "string" },
-      storage: { type: "string", default: "sqlite" },
-      json: { type: "string" },
-    },
-  });
+  const options = {
+    minutes: { type: "string" },
+    storage: { type: "string", default: "sqlite" },
+    json: { type: "string" },
+  } as const;
+  // Without the "--" before it, npm takes "--minutes" for its own and passes on only the number.
+  const { values, positionals } = parseOptions({ args: [...args], allowPositionals: true, options }, USAGE);
   const storage = STORAGES.find((name) => name === values.storage);
   if (storage === undefined) throw new Error(`--storage must be ${STORAGES.join(" or ")}\n${USAGE}`);
   const minutes = Number(values.minutes ?? positionals[0] ?? MINUTES);

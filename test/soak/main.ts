@@ -1,4 +1,5 @@
 import { writeFile } from "node:fs/promises";
+import { readOrders } from "../support/program-options.ts";
 import { type Orders, parseCommandLine } from "./command-line.ts";
 import { reportLooks } from "./report.ts";
 import { runSoak, type SoakResult } from "./run-soak.ts";
@@ -41,4 +42,4 @@ function complaints({ tally, doctor, endedWell }: SoakResult): string[] {
   ];
 }
 
-await main(parseCommandLine(process.argv.slice(2)));
+await main(readOrders(parseCommandLine));
