@@ -1,6 +1,6 @@
 import type { BulkAction, BulkState } from "../model/bulk.ts";
 import type { EndedTask } from "./session-storage.ts";
-import type { ListTasksParams } from "./task-storage.ts";
+import type { ListTasksParams } from "./task-reads.ts";
 
 /** Bulk actions, carried out in slices in the background: one part of the contract in storage.ts. */
 export interface BulkStorage {
