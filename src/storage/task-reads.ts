@@ -1,6 +1,7 @@
 /** What a storage returns about tasks: the part of task-storage.ts that changes nothing. */
 import type { TaskOrder } from "../model/task-order.ts";
 import type { TaskRecord, TaskRowRecord } from "../model/task-record.ts";
+import type { TaskSelection } from "../model/task-selection.ts";
 import type { TaskState } from "../model/task-state.ts";
 import type { BoundsUsed, SubmitBounds } from "./submit-bounds.ts";
 
@@ -41,25 +42,8 @@ export interface TaskReads {
   keptKeys(params: { tenant: string; keys: readonly string[] }): Promise<string[]>;
 }
 
-export interface ListTasksParams {
+export interface ListTasksParams extends TaskSelection {
   readonly tenant: string;
-  readonly agent?: string;
-  readonly states?: readonly TaskState[];
-  readonly priority?: number;
-  /** This priority and more urgent ones, which have lower numbers. */
-  readonly priorityMax?: number;
-  readonly batch?: string;
-  readonly lane?: string;
-  readonly session?: string;
-  readonly schedule?: number;
-  /** The first task of a tree, which is not part of the list itself. */
-  readonly root?: string;
-  /** The id of a task or the start of one, the id of a batch, or the `key` of a task in its batch. */
-  readonly search?: string;
-  /** Created at this time or later; with the order `completed`: ended. */
-  readonly from?: number;
-  /** Created before this time; with the order `completed`: ended. */
-  readonly to?: number;
   /** Left out: `newest`. */
   readonly order?: TaskOrder;
   readonly limit: number;
