@@ -106,7 +106,7 @@ describe("a crash of PostgreSQL right after the answer keeps", () => {
   const WAYS: Readonly<
     Record<
       string,
-      (storage: Storage, told: { id: string; ended: FinishedAndClaimed }) => Promise<unknown> | undefined
+      (storage: Storage, known: { id: string; ended: FinishedAndClaimed }) => Promise<unknown> | undefined
     >
   > = {
     "the node that ended it": (_storage, { ended }) => ended.durable,
@@ -153,7 +153,7 @@ describe("a crash of PostgreSQL right after the answer keeps", () => {
   });
 
   /** Everything else that shows an end, or that a task was accepted. */
-  const ANSWERS: Readonly<Record<string, (storage: Storage, told: Told) => Promise<unknown>>> = {
+  const ANSWERS: Readonly<Record<string, (storage: Storage, known: Known) => Promise<unknown>>> = {
     "a batch": (storage, { batch }) => storage.tasks.getBatch({ tenant: TENANT, id: batch }),
     "the tasks of a batch": (storage, { batch }) =>
       storage.tasks.batchTasks({ tenant: TENANT, batch, limit: 1 }),
@@ -182,7 +182,7 @@ describe("a crash of PostgreSQL right after the answer keeps", () => {
       storage.tasks.insert({ tasks: [{ ...keyed, id: randomUUID() }], limits: ROOMY }),
   };
 
-  interface Told {
+  interface Known {
     readonly id: string;
     readonly batch: string;
     readonly schedule: number;

@@ -130,17 +130,17 @@ async function sightOf(tenant: LocalTenant, { schedule, session }: Owned) {
 }
 
 /** All that has happened so far, read as far as there is anything for this reader. */
-async function happened<Told>(open: (signal: AbortSignal) => AsyncIterable<Told>): Promise<Told[]> {
+async function happened<Item>(open: (signal: AbortSignal) => AsyncIterable<Item>): Promise<Item[]> {
   const controller = new AbortController();
   onTestFinished(() => controller.abort());
-  const told: Told[] = [];
+  const items: Item[] = [];
   const reading = (async () => {
-    for await (const each of open(controller.signal)) told.push(each);
+    for await (const each of open(controller.signal)) items.push(each);
   })();
   await settle();
   controller.abort();
   await reading;
-  return told;
+  return items;
 }
 
 function eventsOf(tenant: LocalTenant, filter = {}): Promise<RotaEvent[]> {
@@ -384,10 +384,10 @@ describe("one tenant", () => {
   test.each(Object.entries(OWN))("makes and reads only what is its own: %s", async (_name, call) => {
     const { acme, other, owned } = world;
     const before = await sightOf(acme, owned);
-    const told = JSON.stringify(await call(other, owned), (key, value) =>
+    const shown = JSON.stringify(await call(other, owned), (key, value) =>
       key === "sessionKey" ? null : value,
     );
-    expect(told).not.toContain(SECRET);
+    expect(shown).not.toContain(SECRET);
     expect(await sightOf(acme, owned)).toEqual(before);
   });
 

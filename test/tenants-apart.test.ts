@@ -179,9 +179,10 @@ describe.each<[string, OpenStorage]>([
       const home = Object.keys(belongings).find((start) => plain.startsWith(`${start}{`));
       if (SHARED.some((start) => plain.startsWith(`${start}{`))) continue;
       const name = `${method} ${path}`;
-      expect(home !== undefined || !path.includes("{"), `somebody says whose id belongs into ${path}`).toBe(
-        true,
-      );
+      expect(
+        home !== undefined || !path.includes("{"),
+        `"belongings" says which id belongs into ${path}`,
+      ).toBe(true);
       // So that the rate of requests is not what refuses them.
       await clock.advance(1_000);
       const url = path.replace(/\{\w+\}/, encodeURIComponent(belongings[home ?? ""] ?? ""));

@@ -106,7 +106,7 @@ function whimsical(params: {
   clock: ManualClock;
   /** The signals of what is at work on each task. */
   live: Map<string, Set<AbortSignal>>;
-  /** Tasks that were begun while an earlier run had not been told to stop. */
+  /** Tasks that began while an earlier attempt of theirs had not been aborted. */
   doubled: string[];
 }): Executor {
   const { random, clock, live, doubled } = params;

@@ -32,7 +32,7 @@ async function makeLog(meddler: Meddler = {}) {
   });
   storage.subscribe(({ kind }) => kind === "notifications" && log.wake());
   onTestFinished(() => log.close());
-  /** Tells that a schedule of the tenant's was canceled, by making and deleting it. */
+  /** Publishes that a schedule of the tenant was canceled: creates it and deletes it. */
   const publish = async (tenant = "default"): Promise<number> => {
     const { id } = await storage.schedules.create({
       tenant,

@@ -62,7 +62,7 @@ test("posts the instruction to /chat, as a task of a conversation of its own", a
   expect(seen[1]?.body["conversationId"]).not.toBe(seen[0]?.body["conversationId"]);
 });
 
-/** The conversation that the chat API is told for a task. */
+/** The `conversationId` that the chat API receives for a task. */
 async function conversationOf(
   task: Partial<Task>,
   { generation = 0, tenantId = "default" }: { generation?: number; tenantId?: string } = {},

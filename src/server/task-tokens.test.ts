@@ -10,7 +10,7 @@ interface Params {
   readonly writer?: AgentOptions;
 }
 
-/** A server on which `scout` and `writer` run until they are told how to end. */
+/** A server on which `scout` and `writer` run until the test ends them. */
 async function open({ scout = {}, writer = {} }: Params = {}) {
   const server = await openKeyedServer();
   const { rota, key, askWith, ask: bare } = server;

@@ -84,7 +84,7 @@ async function makeDeliverer(params: DelivererParams = {}) {
       deliverer.wake();
       return ids;
     },
-    /** The only delivery, once it is as told. */
+    /** The only delivery, once it has these fields. */
     untilOnly: async (wanted: Partial<DeliveryRecord>): Promise<DeliveryRecord> => {
       const fits = (delivery: DeliveryRecord | undefined) =>
         Object.entries(wanted).every(([field, value]) => delivery?.[field as keyof DeliveryRecord] === value);

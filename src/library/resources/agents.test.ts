@@ -514,7 +514,7 @@ describe("a stored agent", () => {
 });
 
 describe("on several nodes", () => {
-  /** Two nodes; of what happens on the first, the second is told only if `signals`. Only the second runs tasks. */
+  /** Two nodes. The second runs tasks; it gets the signals of the first only if `signals`. */
   async function twoNodes({
     signals = true,
     meddler = {},

@@ -27,7 +27,7 @@ async function schedules(rota: Rota) {
   return (await rota.schedules.list()).schedules;
 }
 
-/** The lines of an answer that tell how a writ fared. */
+/** The lines of a result that say what a writ did. */
 function replies(result: unknown): string[] {
   return String(result)
     .split("\n")

@@ -15,9 +15,9 @@ const MESSAGES = `${PATH}/messages`;
 const ACCEPT = { accept: "text/event-stream" };
 
 interface Chat extends TestServer {
-  /** Lets the agent `slow` answer everything. */
+  /** Lets the agent `slow` return. */
   readonly latch: Latch<unknown>;
-  /** What it was told. */
+  /** The messages that it received. */
   readonly messages: string[];
 }
 
@@ -242,7 +242,7 @@ describe("a message whose events are asked for", () => {
     expect(accepted?.event).toBe("accepted");
     const { taskId } = sentMessage.parse(accepted?.data);
     await until(async () => (await rota.tasks.get(taskId)).state === "running");
-    // What happens to others, even of the same session, is not told.
+    // The stream leaves out other tasks, even those of the same session.
     await ask(MESSAGES, { json: { message: "other", agentId: "index" } });
     await ask("/tasks", { json: { message: "other" } });
     latch.open("at last");
