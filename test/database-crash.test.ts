@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => server?.stop());
 
-/** Not started, so that no later write takes to the disk what an answer should have waited for. */
+/** Not started, so that no later write takes to the disk what a response should have waited for. */
 async function open({ url } = server): Promise<Rota> {
   const rota = await createRota({ storage: url, log: new RecordingLog() });
   onTestFinished(() => rota.stop({ graceMs: 0 }));
@@ -263,7 +263,7 @@ async function endTask(storage: Storage): Promise<{ id: string; ended: FinishedA
   return { id, ended: await storage.tasks.finishAndClaim({ ...step, finishes }) };
 }
 
-/** What these tests would report if Rota answered before the disk has what it answers. */
+/** What these tests would report if Rota responded before the disk has the result. */
 describe("a crash of a PostgreSQL that does not wait for the disk", () => {
   test("loses all that was answered, so that the tests above notice a missing flush", async () => {
     const forgetful = await startPostgres({

@@ -129,7 +129,7 @@ async function sightOf(tenant: LocalTenant, { schedule, session }: Owned) {
   };
 }
 
-/** All that has happened so far, read as far as there is anything for this reader. */
+/** All events so far that this reader gets. */
 async function happened<Item>(open: (signal: AbortSignal) => AsyncIterable<Item>): Promise<Item[]> {
   const controller = new AbortController();
   onTestFinished(() => controller.abort());
@@ -289,7 +289,7 @@ const EMPTY: Readonly<Record<string, { readonly call: Call; readonly answer: unk
   },
 };
 
-/** What makes something, of the same names: it is its own. Each says what it answers. */
+/** Calls that create something with the same names in the own tenant, and what each returns. */
 const OWN: Readonly<Record<string, Call>> = {
   "tasks.submit": async ({ tasks }, { idempotencyKey, running }) => {
     const first = await tasks.submit({ agentId: "held", payload: 1, idempotencyKey, dependsOn: [running] });

@@ -72,7 +72,7 @@ async function makeLog(meddler: Meddler = {}) {
   return { clock, storage, log, publish, reader, reads: () => reads };
 }
 
-/** A reader that notes what it is handed, and gaps, in the order in which they come. */
+/** A reader that records notifications and gaps in the order in which they come. */
 function note(reader: (options: LogReaderOptions) => NotificationReader): unknown[] {
   const seen: unknown[] = [];
   const notifications = reader({ onGap: (gap) => seen.push(gap) });

@@ -27,7 +27,7 @@ function model(url: string, settings: Partial<OpenAiConfig> = {}): RunnableExecu
   return runnable(config, { environment: { TEST_KEY: KEY } });
 }
 
-/** What becomes of a task when the model answers so. */
+/** The outcome of a task if the model responds with this. */
 async function answered(answer: (response: ServerResponse) => void): Promise<unknown> {
   return model((await serveModel(answer)).url).run(order);
 }

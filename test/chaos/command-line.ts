@@ -25,7 +25,7 @@ export function parseCommandLine(args: readonly string[]): Orders {
   });
   // Without the "--" before them, npm keeps the names of options to itself and hands on what they are set to.
   if (positionals.length > 0) throw new Error(`options go behind a \`--\`\n${USAGE}`);
-  // Another one each time, and said aloud: who lets it run every night sees more than one night.
+  // Another seed each time, and printed: runs of several nights cover more than one run.
   const seed = values.seed === undefined ? Math.floor(Math.random() * 1_000_000) : Number(values.seed);
   if (!Number.isSafeInteger(seed) || seed < 0) throw new Error(`--seed must be a number from 0\n${USAGE}`);
   const minutes = Number(values.minutes);

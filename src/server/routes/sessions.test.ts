@@ -21,7 +21,7 @@ interface Chat extends TestServer {
   readonly messages: string[];
 }
 
-/** A server whose agent `slow` answers when the latch opens, and whose sessions have no debounce. */
+/** A server whose agent `slow` returns when the latch opens, and whose sessions have no debounce. */
 async function openChat(): Promise<Chat> {
   const server = await openTestServer({ options: { sessions: { debounceMs: 0 } } });
   const latch = new Latch<unknown>();
@@ -225,7 +225,7 @@ describe("a message that is waited for", () => {
     expect((await rota.tasks.get(taskId)).message).toBe("one\ntwo");
     const looked = vi.spyOn(served.tasks, "get");
     socket.destroy();
-    // Once for the answer that is not read, and once for the other messages in it.
+    // Once for the response that is not read, and once for the other messages in it.
     await until(() => looked.mock.calls.length >= 2);
     await settle();
     expect(await rota.tasks.get(taskId)).toMatchObject({ state: "delayed" });
