@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => server?.stop());
 
-/** Not started, so that no later write takes to the disk what an answer should have waited for. */
+/** Not started, so that no later write takes to the disk what a response should have waited for. */
 async function open({ url } = server): Promise<Rota> {
   const rota = await createRota({ storage: url, log: new RecordingLog() });
   onTestFinished(() => rota.stop({ graceMs: 0 }));
@@ -106,7 +106,7 @@ describe("a crash of PostgreSQL right after the answer keeps", () => {
   const WAYS: Readonly<
     Record<
       string,
-      (storage: Storage, told: { id: string; ended: FinishedAndClaimed }) => Promise<unknown> | undefined
+      (storage: Storage, known: { id: string; ended: FinishedAndClaimed }) => Promise<unknown> | undefined
     >
   > = {
     "the node that ended it": (_storage, { ended }) => ended.durable,
@@ -153,7 +153,7 @@ describe("a crash of PostgreSQL right after the answer keeps", () => {
   });
 
   /** Everything else that shows an end, or that a task was accepted. */
-  const ANSWERS: Readonly<Record<string, (storage: Storage, told: Told) => Promise<unknown>>> = {
+  const ANSWERS: Readonly<Record<string, (storage: Storage, known: Known) => Promise<unknown>>> = {
     "a batch": (storage, { batch }) => storage.tasks.getBatch({ tenant: TENANT, id: batch }),
     "the tasks of a batch": (storage, { batch }) =>
       storage.tasks.batchTasks({ tenant: TENANT, batch, limit: 1 }),
@@ -182,7 +182,7 @@ describe("a crash of PostgreSQL right after the answer keeps", () => {
       storage.tasks.insert({ tasks: [{ ...keyed, id: randomUUID() }], limits: ROOMY }),
   };
 
-  interface Told {
+  interface Known {
     readonly id: string;
     readonly batch: string;
     readonly schedule: number;
@@ -263,7 +263,7 @@ async function endTask(storage: Storage): Promise<{ id: string; ended: FinishedA
   return { id, ended: await storage.tasks.finishAndClaim({ ...step, finishes }) };
 }
 
-/** What these tests would report if Rota answered before the disk has what it answers. */
+/** What these tests would report if Rota responded before the disk has the result. */
 describe("a crash of a PostgreSQL that does not wait for the disk", () => {
   test("loses all that was answered, so that the tests above notice a missing flush", async () => {
     const forgetful = await startPostgres({

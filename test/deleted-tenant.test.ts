@@ -117,7 +117,7 @@ async function plant(server: KeyedServer, key: string, callbackUrl: string): Pro
   await rota.audit.list({ tenantId });
 }
 
-/** Where the word must have been, so that its absence later says something. */
+/** Where the word must have been before: otherwise its absence proves nothing. */
 const PLANTED = [
   ...[
     "progress",

@@ -64,7 +64,7 @@ function read(page: string): string {
 
 // ------------------------------------------------------------------------------------------------------- programs
 
-/** Runs a program that imports "rota" in an empty folder, and answers what it prints. */
+/** Runs a program that imports "rota" in an empty folder. Returns what it prints. */
 async function runProgram(file: string): Promise<string> {
   const args = ["--import", join(ROOT, "scripts", "from-source.ts"), await withServer(file)];
   const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: newFolder() });
@@ -231,7 +231,7 @@ test.skipIf(!hasCurl)(
     const next = await runCommands(commandsOf("docs/tenants.md"), { url, kept: first.kept });
     expect(next.kept.ROTA_KEY).toBe(first.kept.ROTA_KEY);
     expect(JSON.parse(next.output)).toMatchObject({ name: "acme" });
-    // In another shell, which does not know the key, what the server answers is not taken for one.
+    // In another shell, which does not have the key, the response of the server is no key.
     const other = await runCommands(commandsOf("docs/tenants.md"), { url, kept: { TASK: "", ROTA_KEY: "" } });
     expect(other.output).not.toContain("acme");
     expect(other.kept.ROTA_KEY).toBe("");
@@ -435,7 +435,7 @@ test.each(["docs/configuration.md", "docs/executors.md"])(
     const shown = codeBlocks(read(page))
       .filter(({ language }) => language === "json")
       .map(({ text }) => JSON.parse(text))
-      // What a command answers is no configuration.
+      // The output of a command is no configuration.
       .filter((value) => value.taskId === undefined);
     expect(shown).not.toEqual([]);
     for (const value of shown) expect(check(configSchema, value)).toMatchObject({ ok: true });

@@ -63,14 +63,14 @@ describe.each([
       };
       return { rota, crash, storage };
     };
-    /** Moves time in small steps, in each of which what the storage is asked gets its answer, however slow that is. */
+    /** Moves time in small steps. In each, every call of the storage returns, however slow it is. */
     const advance = async (ms: number) => {
       for (let left = ms; left > 0; left -= 1_000) {
         await clock.advance(Math.min(left, 1_000));
         await until(() => underWay === 0, "the storage to come to rest");
       }
     };
-    /** The task once it has ended. Meanwhile time goes on a little: some of what is due at once takes a millisecond. */
+    /** The task once it has ended. Time moves a little meanwhile: some work that is due at once takes a millisecond. */
     const ended = async (rota: Rota, taskId: string): Promise<Task> => {
       await until(async () => {
         await clock.advance(1);
@@ -191,7 +191,7 @@ describe.each([
     const [seen] = await storage.nodes.list();
     expect(await storage.nodes.markDead({ node: "north", beat: seen?.beat ?? 0 })).toBe(true);
     expect((await storage.tasks.rescue({ node: "north", limit: 10 })).requeued).toHaveLength(1);
-    // Nor does the end of what was taken back come through.
+    // Nor is the end of the attempt stored that was taken back.
     expect((await storage.tasks.finishAndClaim({ ...north, finishes: ends })).finished).toEqual([]);
     const found = tasks.map(({ id }) => storage.tasks.get({ tenant: "default", id }));
     expect(await Promise.all(found)).toMatchObject([

@@ -44,7 +44,7 @@ test("every node sends the same, in the same order and without a gap, whichever 
   for (const ofOne of kinds) {
     expect(ofOne.map(({ kind }) => kind)).toEqual(["run.started", "run.completed"]);
   }
-  // Who comes later reads the same from the log.
+  // A later reader gets the same from the log.
   expect(await take((nodes[0] as Rota).notifications({ after: 0 }), 120)).toEqual(notified[0]);
 });
 

@@ -11,7 +11,7 @@ import { asSharedStorage, openMemory } from "./support/storages.ts";
 
 const KEY = "chat:7";
 
-/** A rota whose agent `assistant` answers with what it got, and with the turns before it. */
+/** A Rota whose agent `assistant` returns its message and the turns before it. */
 async function openChat({ options = {}, ...rest }: Parameters<typeof openTestRota>[0] = {}) {
   const opened = await openTestRota({ ...rest, options: { sessions: { debounceMs: 0 }, ...options } });
   const { rota } = opened;

@@ -16,7 +16,7 @@ interface Message {
   readonly latch: Latch;
 }
 
-/** Two nodes that share one PostgreSQL, whose agent `a` answers when the test lets it. */
+/** Two nodes that share one PostgreSQL, whose agent `a` returns when the test lets it. */
 async function openNodes({ maxConcurrent = 1 } = {}) {
   const { url } = await copies.copy();
   const messages: Message[] = [];

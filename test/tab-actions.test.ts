@@ -4,7 +4,7 @@ import { createTestRota, nextEvent, until } from "../src/testing/index.ts";
 import { eventually, startServer } from "./end-to-end/server-process.ts";
 import { hang, json, PinchTab } from "./support/pinchtab.ts";
 
-/** PinchTab with a tab, and a running Rota, whose time stands still, that does the actions in it. */
+/** A PinchTab server with a tab, and a running Rota that does actions in it. Its clock stands still. */
 async function openBrowser() {
   const pinchTab = await PinchTab.start();
   const url = await pinchTab.startInstance("inst_1");

@@ -129,18 +129,18 @@ async function sightOf(tenant: LocalTenant, { schedule, session }: Owned) {
   };
 }
 
-/** All that has happened so far, read as far as there is anything for this reader. */
-async function happened<Told>(open: (signal: AbortSignal) => AsyncIterable<Told>): Promise<Told[]> {
+/** All events so far that this reader gets. */
+async function happened<Item>(open: (signal: AbortSignal) => AsyncIterable<Item>): Promise<Item[]> {
   const controller = new AbortController();
   onTestFinished(() => controller.abort());
-  const told: Told[] = [];
+  const items: Item[] = [];
   const reading = (async () => {
-    for await (const each of open(controller.signal)) told.push(each);
+    for await (const each of open(controller.signal)) items.push(each);
   })();
   await settle();
   controller.abort();
   await reading;
-  return told;
+  return items;
 }
 
 function eventsOf(tenant: LocalTenant, filter = {}): Promise<RotaEvent[]> {
@@ -289,7 +289,7 @@ const EMPTY: Readonly<Record<string, { readonly call: Call; readonly answer: unk
   },
 };
 
-/** What makes something, of the same names: it is its own. Each says what it answers. */
+/** Calls that create something with the same names in the own tenant, and what each returns. */
 const OWN: Readonly<Record<string, Call>> = {
   "tasks.submit": async ({ tasks }, { idempotencyKey, running }) => {
     const first = await tasks.submit({ agentId: "held", payload: 1, idempotencyKey, dependsOn: [running] });
@@ -384,10 +384,10 @@ describe("one tenant", () => {
   test.each(Object.entries(OWN))("makes and reads only what is its own: %s", async (_name, call) => {
     const { acme, other, owned } = world;
     const before = await sightOf(acme, owned);
-    const told = JSON.stringify(await call(other, owned), (key, value) =>
+    const shown = JSON.stringify(await call(other, owned), (key, value) =>
       key === "sessionKey" ? null : value,
     );
-    expect(told).not.toContain(SECRET);
+    expect(shown).not.toContain(SECRET);
     expect(await sightOf(acme, owned)).toEqual(before);
   });
 

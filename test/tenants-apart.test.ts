@@ -26,7 +26,7 @@ async function openCopy(clock: ManualClock): Promise<Storage> {
   return storage;
 }
 
-/** In every name and text of the other tenant, so that whatever shows any of it is found out. */
+/** It is in every name and text of the other tenant, so that the test finds any response that shows one. */
 const MARK = "bravo-only";
 /** A name that any tenant may give to its own session. */
 const SESSION = "front desk";
@@ -160,7 +160,7 @@ function readsFirst(paths: Document["paths"]) {
   return all.sort((a, b) => Number(b.method === "GET") - Number(a.method === "GET"));
 }
 
-/** Those that are of the whole installation, for its admins: `docs/tenants.md` says so. */
+/** Routes of the whole installation, for its admins: see `docs/tenants.md`. */
 const SHARED = ["/lanes/"];
 
 describe.each<[string, OpenStorage]>([
@@ -179,10 +179,11 @@ describe.each<[string, OpenStorage]>([
       const home = Object.keys(belongings).find((start) => plain.startsWith(`${start}{`));
       if (SHARED.some((start) => plain.startsWith(`${start}{`))) continue;
       const name = `${method} ${path}`;
-      expect(home !== undefined || !path.includes("{"), `somebody says whose id belongs into ${path}`).toBe(
-        true,
-      );
-      // So that the rate of requests is not what refuses them.
+      expect(
+        home !== undefined || !path.includes("{"),
+        `"belongings" says which id belongs into ${path}`,
+      ).toBe(true);
+      // The rate limit must not be what refuses them.
       await clock.advance(1_000);
       const url = path.replace(/\{\w+\}/, encodeURIComponent(belongings[home ?? ""] ?? ""));
       const json = schema === undefined ? undefined : components.schemas[schema]?.examples?.[0];

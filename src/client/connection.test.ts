@@ -19,7 +19,7 @@ const TASK = { taskId: "tsk_1", state: "queued", position: 1, createdAt: "2026-0
 function open(answers: Answerer[], options: Partial<RotaClientOptions> = {}) {
   const clock = new ManualClock();
   const { fetch, sent } = scriptedFetch(...answers);
-  // Chance in the middle: a pause is three quarters of its longest, and an eighth over what it was told.
+  // Chance in the middle: a pause is three quarters of its longest, or what the server asks for and an eighth more.
   const rota = new RotaClient({ url: URL, fetch, clock, random: () => 0.5, ...options });
   return { rota, sent, clock };
 }
@@ -175,8 +175,8 @@ describe("a request that may work later", () => {
 
   test.each([
     ["three times", {}, 4],
-    ["as often as it is told", { retry: { tries: 1 } }, 2],
-    ["never when told so", { retry: false as const }, 1],
+    ["as often as `tries` says", { retry: { tries: 1 } }, 2],
+    ["never with `retry: false`", { retry: false as const }, 1],
     ["not beyond the time it has", { retry: { withinMs: 5_000 } }, 3],
   ])("is sent again %s, then the error is thrown", async (_what, options, requests) => {
     const { rota, sent, clock } = open([full], options);

@@ -23,7 +23,7 @@ class Stream {
       start: (controller) => {
         this.#controller = controller;
         signal.addEventListener("abort", () => controller.error(signal.reason), { once: true });
-        // Rota says something as soon as it would tell what happens.
+        // Rota writes something as soon as it would send events.
         this.write(": hello\n\n");
       },
     });

@@ -27,7 +27,7 @@ interface OpenOptions {
   readonly clock?: ManualClock;
 }
 
-/** Holds its answer as the server does, by the test's clock. */
+/** Holds its response as the server does, by the test's clock. */
 function held(clock: ManualClock, ms: number, answer: Answerer): Answerer {
   return (request) => new Promise((resolve) => clock.setTimer(ms, () => resolve(answer(request))));
 }

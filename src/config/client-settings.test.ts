@@ -17,7 +17,7 @@ test.each([
   [{ url: "[::1]:7682" }, {}, { url: "http://[::1]:7682" }],
   [{ url: ":7682" }, {}, { url: "http://127.0.0.1:7682" }],
   [{}, { ROTA_URL: "7682" }, { url: "http://127.0.0.1:7682" }],
-  // What is none stays as it is, and the client says what to write.
+  // An invalid value stays as it is, and the client says what to write.
   [{ url: "nonsense" }, {}, { url: "nonsense" }],
   [{ url: "ftp://a" }, {}, { url: "ftp://a" }],
 ])("flags %j over variables %j give %j", (flags, environment, address) => {

@@ -9,7 +9,7 @@ import { ManualClock, settle } from "../testing/manual-clock.ts";
 /** What a run is made of: each number is a share of a hundred or an amount, and everything follows from the seed. */
 interface Plan {
   readonly seed: number;
-  /** How often a call of a node to the storage fails before, or loses its answer after, it was made. */
+  /** How often a call of a node to the storage fails before it is made, or loses its response afterwards. */
   readonly faultPercent: number;
   readonly steps: number;
 }
@@ -104,9 +104,9 @@ async function liveThrough({ seed, faultPercent, steps }: Plan): Promise<void> {
 function whimsical(params: {
   random: () => number;
   clock: ManualClock;
-  /** The signals of what is at work on each task. */
+  /** The signals of the attempts that run, by task. */
   live: Map<string, Set<AbortSignal>>;
-  /** Tasks that were begun while an earlier run had not been told to stop. */
+  /** Tasks that began while an earlier attempt of theirs had not been aborted. */
   doubled: string[];
 }): Executor {
   const { random, clock, live, doubled } = params;

@@ -50,7 +50,7 @@ async function makeLog(meddler: Meddler = {}) {
   };
 }
 
-/** Reads so many events, then leaves. */
+/** Reads this many events, then ends. */
 async function read(reader: EventReader, count: number): Promise<RotaEvent[]> {
   const events: RotaEvent[] = [];
   for await (const event of reader) {
@@ -395,7 +395,7 @@ describe("a reader", () => {
     await settle();
     broken = true;
     await expect(reader({ after: 0 }).next()).rejects.toMatchObject({ code: "storage_unavailable" });
-    // One that is live goes on waiting: the log tries again for it.
+    // A live reader goes on waiting: the log retries for it.
     const waiting = Promise.race([live.next(), latch.opened.then(() => "still waiting")]);
     await settle();
     latch.open();

@@ -32,7 +32,7 @@ async function makeLog(meddler: Meddler = {}) {
   });
   storage.subscribe(({ kind }) => kind === "notifications" && log.wake());
   onTestFinished(() => log.close());
-  /** Tells that a schedule of the tenant's was canceled, by making and deleting it. */
+  /** Publishes that a schedule of the tenant was canceled: creates it and deletes it. */
   const publish = async (tenant = "default"): Promise<number> => {
     const { id } = await storage.schedules.create({
       tenant,
@@ -72,7 +72,7 @@ async function makeLog(meddler: Meddler = {}) {
   return { clock, storage, log, publish, reader, reads: () => reads };
 }
 
-/** A reader that notes what it is handed, and gaps, in the order in which they come. */
+/** A reader that records notifications and gaps in the order in which they come. */
 function note(reader: (options: LogReaderOptions) => NotificationReader): unknown[] {
   const seen: unknown[] = [];
   const notifications = reader({ onGap: (gap) => seen.push(gap) });

@@ -9,7 +9,7 @@ import { EventLog } from "./event-log.ts";
 import { EventReader, type EventReaderOptions } from "./event-reader.ts";
 import { TaskWaiter } from "./task-waiter.ts";
 
-/** Two histories that share their first tasks: a database, and what it was restored to. */
+/** Two histories that share their first tasks: a database before a restore, and after it. */
 async function makeHistories(shared: readonly string[]) {
   const clock = new ManualClock();
   const open = async () => {
@@ -70,7 +70,7 @@ async function makeHistories(shared: readonly string[]) {
   };
 }
 
-/** Reads on and on, and notes tasks and gaps in the order in which they come. */
+/** Reads until the test ends, and records tasks and gaps in the order in which they come. */
 function follow(reader: (onGap: (gap: { after: number; oldest: number }) => void) => EventReader) {
   const seen: unknown[] = [];
   const events = reader((gap) => seen.push(gap));

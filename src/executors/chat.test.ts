@@ -26,7 +26,7 @@ interface Seen {
   readonly body: Record<string, unknown>;
 }
 
-/** A chat API that remembers what it was asked. */
+/** A chat API that keeps the requests that it received. */
 async function serveChat(): Promise<{ url: string; seen: Seen[] }> {
   const seen: Seen[] = [];
   const url = await serve(({ method, url: path, headers }, response, body) => {
@@ -36,7 +36,7 @@ async function serveChat(): Promise<{ url: string; seen: Seen[] }> {
   return { url, seen };
 }
 
-/** A chat API that answers with these bytes, under this type. */
+/** A chat API that responds with these bytes, with this content type. */
 function serveText(text: string, type = "text/event-stream"): Promise<string> {
   return serve((_request, response) => response.writeHead(200, { "content-type": type }).end(text));
 }
@@ -62,7 +62,7 @@ test("posts the instruction to /chat, as a task of a conversation of its own", a
   expect(seen[1]?.body["conversationId"]).not.toBe(seen[0]?.body["conversationId"]);
 });
 
-/** The conversation that the chat API is told for a task. */
+/** The `conversationId` that the chat API receives for a task. */
 async function conversationOf(
   task: Partial<Task>,
   { generation = 0, tenantId = "default" }: { generation?: number; tenantId?: string } = {},
@@ -356,7 +356,7 @@ test("calls nothing that a guard forbids", async () => {
 
 const USAGE = { inputTokens: 1_200, outputTokens: 34 };
 
-/** What a server built on the AI SDK sends for an agent that looks something up and then answers. */
+/** The events of a server built on the AI SDK, for an agent that calls a tool and then responds. */
 const UI_STREAM = [
   { type: "start", messageId: "msg_1" },
   { type: "start-step" },

@@ -5,7 +5,7 @@ import { shellProgram } from "../../test/support/programs.ts";
 import { until } from "../testing/signals.ts";
 import { hasMembers } from "./command-members.ts";
 
-/** Starts a program as the leader of a group of its own, which ends with the test; answers it once it has said something. */
+/** Starts a program as the leader of a group of its own, which ends with the test. Returns it once it has written something. */
 async function startLeader(source: string) {
   const [file = "", ...args] = shellProgram(source);
   const leader = spawn(file, args, { detached: true, stdio: ["ignore", "pipe", "ignore"] });

@@ -35,7 +35,7 @@ async function pidsIn({ log }: RunnableExecutor, count: number): Promise<number[
   return log.messages("info").map((line) => endWithTest(Number(line)));
 }
 
-// --------------------------------------------------------------------------------------------- what it is handed
+// --------------------------------------------------------------------------------------------- its input
 
 test.each<[Partial<Task>, unknown]>([
   [{ kind: "instruction", instruction: "héllo\nworld" }, "héllo\nworld"],
@@ -107,7 +107,7 @@ test("it need not read what it is handed, nor wait for all of it", async () => {
   expect(await program(shellProgram("head -c 3")).run(long)).toBe("xxx");
 });
 
-// ----------------------------------------------------------------------------------------------- what it answers
+// ----------------------------------------------------------------------------------------------- its result
 
 test.each<[string, CommandConfig["result"], unknown]>([
   ['{"a":1}\\n', undefined, { a: 1 }],

@@ -108,7 +108,7 @@ test("a redirect is a failure", async () => {
 
 // ------------------------------------------------------------------------------------------------------- its headers
 
-/** A server that remembers the headers it got, and answers with nothing. */
+/** A server that keeps the headers and bodies of requests, and responds with an empty object. */
 async function serveHeaders() {
   const seen: IncomingHttpHeaders[] = [];
   const bodies: string[] = [];
@@ -224,7 +224,7 @@ const USAGE = {
   costMicros: 7,
 };
 
-/** Answers with this, and what it cost in a header. */
+/** Responds with this, and with the usage in a header. */
 function serveUsage(answer: unknown, header?: string, status = 200): Promise<string> {
   return serve((_request, response) =>
     response

@@ -27,7 +27,7 @@ function model(url: string, settings: Partial<OpenAiConfig> = {}): RunnableExecu
   return runnable(config, { environment: { TEST_KEY: KEY } });
 }
 
-/** What becomes of a task when the model answers so. */
+/** The outcome of a task if the model responds with this. */
 async function answered(answer: (response: ServerResponse) => void): Promise<unknown> {
   return model((await serveModel(answer)).url).run(order);
 }
@@ -434,7 +434,7 @@ const TURNS: readonly Turn[] = [
 ];
 const now: Partial<Task> = { kind: "message", message: "What is my name?", sessionKey: "user:42" };
 
-/** What the model is told. */
+/** The messages that the model receives. */
 async function messagesFor(
   task: Partial<Task>,
   settings: Partial<OpenAiConfig>,
@@ -495,7 +495,7 @@ test.each<[string, Partial<OpenAiConfig>, RunnableOptions, number]>([
     6,
   ],
   ["that have room beside a long answer", { maxTokens: 600 }, { contextWindow: 1_000 }, 3],
-  ["that have room beside what it is told first", { system: "x".repeat(1_500) }, { contextWindow: 1_000 }, 2],
+  ["that have room beside the system message", { system: "x".repeat(1_500) }, { contextWindow: 1_000 }, 2],
   ["that have room beside the question, which may be none", {}, { contextWindow: 20 }, 0],
 ])("sends the last turns %s", async (_which, settings, options, count) => {
   // Some hundred tokens each.

@@ -56,7 +56,7 @@ test("a URL with a path is where the server is; instances are found at their por
   expect(pinchTab.seenBy("1")[0]?.path).toBe("/tabs/tab-1/action");
 });
 
-// -------------------------------------------------------------------------------------------------- what it remembers
+// -------------------------------------------------------------------------------------------------- the cache
 
 test("remembers for five seconds where tabs are, all of them", async () => {
   const { pinchTab, run, clock } = await pinchTabWithTwo();
@@ -205,7 +205,7 @@ test("an instance's URL that a guard forbids is not called", async () => {
   });
 });
 
-// ------------------------------------------------------------------------------------------------------ who cannot be
+// ------------------------------------------------------------------------------------------------------ tabs that cannot be resolved
 
 test("a tab that no instance has fails for good", async () => {
   const { pinchTab, run } = await pinchTabWithTwo();

@@ -35,7 +35,7 @@ export interface Workers {
   list(page?: WorkerPageInput): Promise<WorkerList>;
   /** Throws `unknown_worker`. */
   get(id: string): Promise<WorkerInfo>;
-  /** Its next responses tell the worker to drain: it finishes its tasks and ends. Throws `unknown_worker`. */
+  /** Asks the worker, with its next responses, to drain: it finishes its tasks and ends. Throws `unknown_worker`. */
   drain(id: string): Promise<WorkerInfo>;
   /** Removes a worker. Its tasks go back to the queue. Throws `unknown_worker`. */
   delete(id: string): Promise<DeletedWorker>;

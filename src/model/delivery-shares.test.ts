@@ -11,7 +11,7 @@ const SHARES: DeliveryShares = {
   perUnprovenHost: 1,
 };
 
-/** Gives each of these what it may have beside what is held, in turn, and returns all that is held then. */
+/** Adds each of these in turn, again and again, until the shares allow no more. Returns all deliveries that are held then. */
 function fill(held: readonly HeldDelivery[], wanted: readonly HeldDelivery[]): HeldDelivery[] {
   const all = [...held];
   const count = new DeliveryCount(SHARES, held);

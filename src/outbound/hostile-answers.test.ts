@@ -22,7 +22,7 @@ function fetch(url: string, overrides: Partial<LimitedRequest> = {}): Promise<Li
   });
 }
 
-/** One answer, byte by byte as it is, and then the end of the connection. */
+/** One response, byte by byte, and then the end of the connection. */
 function once(bytes: string | Buffer): (socket: Socket) => void {
   return (socket) => socket.end(bytes);
 }
@@ -80,7 +80,7 @@ test.each<[string, string | Buffer, string]>([
 test("an answer whose connection is reset in the middle is none", async () => {
   const bytes = `${head("content-length: 100")}abc`;
   const url = await serveRaw((socket) => socket.write(bytes, () => socket.resetAndDestroy()));
-  // A reset overtakes what was sent before it if that is still on its way.
+  // A reset overtakes bytes that were sent before it and are still on their way.
   await expect(fetch(url)).rejects.toThrow(
     /^(?:the answer of .* broke off|no answer from .*): read ECONNRESET$/,
   );

@@ -83,7 +83,7 @@ test("uses its connections again", async () => {
     response.end("ok");
   });
   for (let i = 0; i < 10; i++) await fetchWithLimits(url, request());
-  // A second one is opened when the first has not yet come to rest.
+  // undici opens a second connection while the first is not idle yet.
   expect(ports.size).toBeLessThanOrEqual(2);
 });
 

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { Latch } from "../testing/signals.ts";
 import { SharedCall } from "./shared-call.ts";
 
-/** A call that answers when the test says so. */
+/** A call that returns when the test lets it. */
 function open() {
   const latch = new Latch<string>();
   let signal = new AbortController().signal;

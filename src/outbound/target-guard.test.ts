@@ -12,7 +12,7 @@ import { TargetGuard } from "./target-guard.ts";
 
 const PUBLIC = "1.1.1.1";
 
-/** Answers with these addresses, one list after the other, the last of them for ever. */
+/** Returns these lists of addresses in turn, then always the last. */
 function answering(...answers: readonly string[][]): Lookup {
   const left = [...answers];
   return async () => {
@@ -268,7 +268,7 @@ test("a name that does not exist fails as one does that leads into a private net
   }
 });
 
-/** A listener that notes what it is sent, over IPv4 or IPv6. */
+/** A listener that records what it receives, over IPv4 or IPv6. */
 async function listener(host: string): Promise<{ port: number; received: Buffer[]; sockets: Socket[] }> {
   const received: Buffer[] = [];
   const sockets: Socket[] = [];

@@ -18,7 +18,7 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** Zones and years whose clocks did something worth watching, and two where they did nothing. */
+/** Zones and years with clock changes worth a test, and two without any. */
 const PLACES = [
   ["America/New_York", 2007],
   ["America/New_York", 2031],

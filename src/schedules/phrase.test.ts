@@ -272,7 +272,7 @@ const WORDS = [
   ),
 ];
 
-/** What a user might write who knows the forms, more or less. */
+/** Phrases of users who know the forms, more or less. */
 const sensible = fc
   .record({
     start: fc.constantFrom(

@@ -96,7 +96,7 @@ describe("a schedule with `until`", () => {
 
 describe("two late due times and one on time", () => {
   const NOW = MIDNIGHT + 2 * HOUR + 30 * SECOND;
-  /** By how long a moment is of use, in seconds: for ever, to the second of the late ones, not even to the one on time. */
+  /** By `usefulFor` in seconds: no limit, up to the second late due time, none of them. */
   const LONG = [null, 45 * 60] as const;
   const expected: readonly [CatchUp, readonly (number | null)[], Overlap, string, string][] = [
     ["one", LONG, "skip", "run 3", "skip 3"],

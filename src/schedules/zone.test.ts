@@ -97,7 +97,7 @@ describe("the moment of a time on the wall", () => {
   });
 });
 
-// Node says so of a machine whose TZ names no zone, or is empty.
+// Node returns this on a machine whose TZ is empty or names no zone.
 test.each([
   ["Asia/Kathmandu", "Asia/Kathmandu"],
   [undefined, "UTC"],

@@ -344,10 +344,10 @@ describe("a key of the role agent", () => {
     const ofBatch = await openStream(`${url}/tasks/events?batchId=${batchId}&lastEventId=0`, own);
     const make = (agent: string) => rota.schedules.create({ agent, schedule: "every 1 h", message: "look" });
     const [ours, theirs] = [await make("scout"), await make("writer")];
-    const toldLive = await openStream(`${url}/v1/notifications/stream`, own);
+    const liveStream = await openStream(`${url}/v1/notifications/stream`, own);
     for (const { scheduled_task } of [theirs, ours]) await rota.schedules.run(scheduled_task.id);
     await until(async () => (await rota.runs.list({ status: "succeeded" })).count === 2);
-    const told = await openStream(`${url}/v1/notifications/stream?lastEventId=0`, own);
+    const pastStream = await openStream(`${url}/v1/notifications/stream?lastEventId=0`, own);
     // The last thing of the agent: everything before it has come by then.
     const last = await askWith(await key({}), "/tasks", { json: { agentId: "scout", message: "last" } });
     for (const stream of [past, live]) {
@@ -360,7 +360,7 @@ describe("a key of the role agent", () => {
       }
       expect(new Set(agents)).toEqual(new Set(["scout"]));
     }
-    for (const stream of [told, toldLive]) {
+    for (const stream of [pastStream, liveStream]) {
       const [, started, completed] = await stream.take(3);
       expect([started?.data, completed?.data]).toMatchObject([
         { kind: "run.started", agent_id: "scout", task_id: ours.scheduled_task.id },

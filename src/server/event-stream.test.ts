@@ -15,7 +15,7 @@ import { Replays } from "./replays.ts";
 
 type Publish = (options: EventsOptions & LocalReading) => AsyncGenerator<RotaEvent, undefined>;
 
-/** A server on which every request opens a stream of what the test tells it. */
+/** A server on which every request opens a stream of what the test publishes. */
 async function serveStreams(
   publish: Publish,
   { max, before }: { max?: number; before?: (response: ServerResponse) => Promise<void> } = {},
@@ -78,7 +78,7 @@ function someEvent(seq: number, result: unknown): RotaEvent {
   };
 }
 
-/** A connection that never reads, once as much has been sent as fits into it. `told` is how many events were asked for. */
+/** A connection that never reads, once as much has been sent as fits into it. `sent`: how many events were asked for. */
 async function neverReading(port: number, sent: () => number): Promise<Socket> {
   const socket = connect(port, "127.0.0.1").pause();
   socket.on("error", () => {});

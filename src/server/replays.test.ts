@@ -22,7 +22,7 @@ function openReplays({ hasSecondTenant = false } = {}) {
   return { clock, limit, replays: new Replays(limit, new ReadTurns(() => hasSecondTenant)) };
 }
 
-/** A page of so many entries that hold nothing. */
+/** A page of this many empty entries. */
 function page(rows: number, looked = rows) {
   return { looked, entries: Array.from({ length: rows }, () => ({ bytes: 0 })) };
 }
@@ -170,7 +170,7 @@ test("replays from the first event on go slower where a key asks for many, and a
   for (let turns = 0; turns < 20; turns += 1) await settle();
   // Half a bucket is 100 units, and 50 events one, and as many pages more as had begun: of all 12 000.
   expect(total()).toBeLessThan(6_000);
-  // What is left is for requests.
+  // The rest is for requests.
   expect((await askWith(own, "/tasks/stats")).status).toBe(200);
   for (let second = 0; second < 20 && total() < 12_000; second += 1) {
     await clock.advance(1_000);

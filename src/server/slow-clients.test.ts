@@ -16,7 +16,7 @@ async function openImpatient(options: Partial<ServerOptions> = {}) {
   return { rota, app, url, port: Number(new URL(url).port), connections };
 }
 
-/** A connection on which `say` goes on talking until the other side has had enough; answers what was heard. */
+/** A connection on which `say` writes until the server closes it. Returns what the server wrote. */
 function talk(port: number, say: (socket: Socket) => void): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(port, "127.0.0.1");
@@ -31,7 +31,7 @@ function talk(port: number, say: (socket: Socket) => void): Promise<string> {
   });
 }
 
-/** A byte now and then, for ever. */
+/** Writes a byte now and then, without end. */
 function dribble(socket: Socket, text: string): void {
   const timer = setInterval(() => socket.write(text), 20);
   socket.on("close", () => clearInterval(timer));
@@ -126,7 +126,7 @@ describe("a client that requests much", () => {
         socket.write(asked);
         return isRefused();
       }, "the key to be refused");
-      // Not only just now, by what is on its way.
+      // Also after the bytes that are on their way have arrived.
       for (let time = 0; time < 3; time++) expect(await isRefused()).toBe(true);
       const refused = await ask(idle);
       expect(refused.headers.get("retry-after")).toBe("1");

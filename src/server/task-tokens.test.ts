@@ -10,7 +10,7 @@ interface Params {
   readonly writer?: AgentOptions;
 }
 
-/** A server on which `scout` and `writer` run until they are told how to end. */
+/** A server on which `scout` and `writer` run until the test ends them. */
 async function open({ scout = {}, writer = {} }: Params = {}) {
   const server = await openKeyedServer();
   const { rota, key, askWith, ask: bare } = server;
@@ -109,7 +109,7 @@ test("with `*` it submits to all, and a delegate reaches no further than who sub
     withToken(context, "/tasks", { json: { agentId, message: "hi" } });
   const free = await begin("writer");
   expect((await submit(free.context, "anyone")).status).toBe(202);
-  // The writer works for the scout here, who reaches only the writer.
+  // The writer works for the scout here, and the scout reaches only the writer.
   const scout = await begin("scout");
   const writer = await run((await submit(scout.context, "writer")).body.taskId);
   expect((await submit(writer.context, "scout")).status).toBe(202);
@@ -311,7 +311,7 @@ test("its writs have the same bounds and need the same permission as other calls
   const { context: mute } = await begin("writer");
   const { status, body } = await withToken(mute, "/v1/writs", { json: { text: "/schedule list" } });
   expect([status, body.error]).toEqual([403, expect.stringContaining("set `writs: true` on the agent")]);
-  // A key is given by a person, who may write writs for an agent whose answers have none.
+  // A person gives out keys, and may send writs for an agent whose own results are not searched for writs.
   const own = await key({ role: "agent", agentId: "writer" });
   const json = { text: "/schedule every 1 minute: look" };
   expect((await askWith(own, "/v1/writs", { json })).body.ok).toBe(true);

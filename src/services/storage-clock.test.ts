@@ -36,7 +36,7 @@ test("a shared storage's time is asked for again now and then, not every time", 
   expect(storageClock.now()).toBe(elsewhere.now());
 });
 
-/** A shared storage that takes so long before and after it looks at its clock, which is right. */
+/** A shared storage with a correct clock. It takes this long before and after it reads the clock. */
 async function openSlow() {
   const clock = new ManualClock();
   const storage = asSharedStorage(await openMemory(clock));

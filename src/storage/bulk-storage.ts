@@ -1,6 +1,7 @@
 import type { BulkAction, BulkState } from "../model/bulk.ts";
+import type { TaskOrder } from "../model/task-order.ts";
+import type { TaskSelection } from "../model/task-selection.ts";
 import type { EndedTask } from "./session-storage.ts";
-import type { ListTasksParams } from "./task-storage.ts";
 
 /** Bulk actions, carried out in slices in the background: one part of the contract in storage.ts. */
 export interface BulkStorage {
@@ -31,8 +32,10 @@ export interface BulkName {
   readonly id: string;
 }
 
-/** The filter that selects the tasks of a bulk action. */
-export type BulkSelection = Omit<ListTasksParams, "tenant" | "limit" | "cursor" | "lookedMax" | "bytesMax">;
+/** The tasks of a bulk action, and the order in which it acts on them. Left out: `newest`. */
+export interface BulkSelection extends TaskSelection {
+  readonly order?: TaskOrder;
+}
 
 export interface NewBulk extends BulkName {
   readonly action: BulkAction;

@@ -38,6 +38,7 @@ export * from "./rollup-storage.ts";
 export * from "./schedule-storage.ts";
 export * from "./session-storage.ts";
 export * from "./submit-bounds.ts";
+export * from "./task-reads.ts";
 export * from "./task-storage.ts";
 export * from "./tenant-storage.ts";
 export * from "./worker-storage.ts";

@@ -1,5 +1,5 @@
 import type { TaskOrder } from "../model/task-order.ts";
-import type { ListTasksParams } from "./task-storage.ts";
+import type { ListTasksParams } from "./task-reads.ts";
 
 /** How many tasks one call of `list` reads: any number of tasks may not match the filter. */
 export const LISTED_LOOKED_MAX = 2_000;

@@ -15,7 +15,7 @@ test("a key has 256 random bits behind a prefix by which it is known, and its ha
   }
 });
 
-/** Two nodes on one storage, of which the second gets no signal of what the first does. */
+/** Two nodes on one storage. The second gets no signals of the first. */
 async function openNodes() {
   const clock = new ManualClock();
   const storage = asSharedStorage(await openMemory(clock));

@@ -84,7 +84,7 @@ async function makeDeliverer(params: DelivererParams = {}) {
       deliverer.wake();
       return ids;
     },
-    /** The only delivery, once it is as told. */
+    /** The only delivery, once it has these fields. */
     untilOnly: async (wanted: Partial<DeliveryRecord>): Promise<DeliveryRecord> => {
       const fits = (delivery: DeliveryRecord | undefined) =>
         Object.entries(wanted).every(([field, value]) => delivery?.[field as keyof DeliveryRecord] === value);
@@ -118,7 +118,7 @@ interface Received {
   readonly body: string;
 }
 
-/** A receiver that answers with each of these in turn, the last for ever. */
+/** A receiver that responds with each of these in turn, then always with the last. */
 async function receiver(...answers: ((response: ServerResponse) => void)[]) {
   const received: Received[] = [];
   const open = new Set<ServerResponse>();
@@ -162,7 +162,7 @@ function reset(response: ServerResponse): void {
   response.socket?.resetAndDestroy();
 }
 
-// ---------------------------------------------------------------------------------------------------- what is sent
+// ---------------------------------------------------------------------------------------------------- requests
 
 test("posts the task as it ended, with the headers of PinchTab and of Standard Webhooks", async () => {
   const { end, untilOnly, results } = await makeDeliverer();
@@ -250,7 +250,7 @@ test("gives up after the fourth try, and the log says so without the URL", async
   expect(results.map(({ outcome }) => outcome)).toEqual(["retried", "retried", "retried", "failed"]);
   const [first, line, ...more] = log.lines.filter(({ level }) => level === "warn");
   expect(more).toEqual([]);
-  // A user who waits for a callback can see before the fourth try why it does not come.
+  // A user who waits for a callback sees the reason before the fourth try.
   expect(first).toMatchObject({
     message: "a callback failed; it is tried again",
     fields: { deliveryId: deliveryId(given), taskId, tries: 1, error: "HTTP 503" },
@@ -372,7 +372,7 @@ test("answers that never end hold no slot, and few connections", async () => {
   const { url, open } = await receiver(hangInBody);
   await end(url, 60);
   await until(async () => {
-    // Less than the time that the rest of an answer is given.
+    // Less than the time for reading the rest of a response.
     if (clock.now() < Date.UTC(2026, 0, 1) + 900) await clock.advance(1);
     return (await list()).every(({ status: is }) => is === "delivered");
   }, "all to be delivered");
@@ -464,7 +464,7 @@ test("a tenant's first delivery starts at once, whatever others do", async () =>
     async () => (await list("busy")).every(({ status: is }) => is === "delivered"),
     "all to be known",
   );
-  // From now on they hang, and are known to answer.
+  // They count as proven hosts, and hang from now on.
   for (const name of ["one", "two", "three", "four"]) await end(as(`${name}.slow.test`, slow), 20, "busy");
   await until(() => slow.open.size === 12, "most slots to be taken");
   for (let name = 0; name < 50; name += 1) await end(as(`${name}.hangs.test`, hanging), 1, "hostile");

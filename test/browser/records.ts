@@ -181,7 +181,7 @@ export function recordsTests(world: () => World): void {
     await expect.poll(() => rowsOf(page, "Events").count()).toBeGreaterThan(before);
   });
 
-  test("deliveries say what the other side answered, and are sent again by those who may", async () => {
+  test("deliveries show the response of the receiver, and roles that may send them again can", async () => {
     const tenant = await newTenant(world());
     const viewer = await openAs(tenant, "viewer", "/webhooks");
     await viewer.getByText("No callbacks yet").waitFor();

@@ -14,7 +14,7 @@ import {
 const ANNA = "chat:anna & co";
 const ADDRESS = `/session?${new URLSearchParams({ key: ANNA })}`;
 
-/** One answer, one that runs, two behind it. */
+/** One message that is done, one that runs, and two behind it. */
 async function talk({ rota }: TestTenant): Promise<void> {
   const { sessions } = rota;
   await sessions.update(ANNA, { debounceMs: 0 });

@@ -23,7 +23,7 @@ async function submitSome({ rota }: TestTenant): Promise<void> {
 }
 
 export function tasksTests(world: () => World): void {
-  test("with nothing in it it says what to do, and offers it to those who may", async () => {
+  test("an empty list says what to do, and offers it to roles that may", async () => {
     const tenant = await newTenant(world());
     const viewer = await newPerson(world(), { key: (await tenant.key("viewer")).key });
     const page = await viewer.open("/tasks");

@@ -10,7 +10,7 @@ export interface AgentsProgram {
   /** Where a process is to call. */
   urlFor(process: string): string;
   readonly calls: readonly Call[];
-  /** The place that comes next in the order of what it sees. */
+  /** The next position in the order of what it sees. */
   readonly now: number;
   /** From now on all calls go wrong in the same way; null: each as chance has it. */
   outage(how: Outage | null): void;

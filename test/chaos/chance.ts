@@ -28,7 +28,7 @@ export class Chance {
     return least + Math.floor(this.next() * (most - least + 1));
   }
 
-  /** True once in so many times. */
+  /** True in one of this many calls. */
   oneIn(times: number): boolean {
     return this.between(1, times) === 1;
   }

@@ -22,7 +22,7 @@ export function parseCommandLine(args: readonly string[]): Orders {
   const { values, positionals } = parseOptions({ args: [...args], allowPositionals: true, options }, USAGE);
   // Without the "--" before them, npm takes the names of options for its own and passes on only their values.
   if (positionals.length > 0) throw new Error(`options go behind a \`--\`\n${USAGE}`);
-  // Another one each time: a run every night finds more than the same run again. The run prints it.
+  // Another seed each time, and printed: runs of several nights cover more than one run.
   const seed = values.seed === undefined ? Math.floor(Math.random() * 1_000_000) : Number(values.seed);
   if (!Number.isSafeInteger(seed) || seed < 0) throw new Error(`--seed must be a number from 0\n${USAGE}`);
   const minutes = Number(values.minutes);

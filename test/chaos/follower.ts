@@ -3,7 +3,7 @@ import type { Followed } from "./history.ts";
 import type { Tenancy } from "./tenancy.ts";
 
 export interface Follower extends Followed {
-  /** Resolves once it has been handed this one, and ends. */
+  /** Resolves once it has received this event, and ends. */
   until(seq: number): Promise<void>;
   /** Why it ended before it was stopped; null: it continues. */
   readonly failure: unknown;

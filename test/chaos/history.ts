@@ -17,7 +17,7 @@ export interface History {
   readonly resendsAsked: readonly string[];
   /** What the agents' program saw. */
   readonly calls: readonly Call[];
-  /** How Rota answered to what workers reported of their attempts. Left out: there was no worker. */
+  /** How Rota responded to the reports of workers about their attempts. Left out: there was no worker. */
   readonly finishes?: readonly Finish[];
   /** The requests that receivers of callbacks got, in order. */
   readonly callbacks: readonly Callback[];
@@ -38,7 +38,7 @@ export interface History {
   /** Every task, as it was at the end. */
   readonly tasks: ReadonlyMap<string, Task>;
   readonly schedules: readonly number[];
-  /** What was done to schedules, in the order in which it was answered. */
+  /** The changes of schedules, in the order of the responses. */
   readonly edits: readonly Edit[];
   readonly runs: readonly Run[];
   /**
@@ -51,7 +51,7 @@ export interface History {
   /** The statistics over time of each tenant. Left out: they were not read. */
   readonly counted?: readonly Counted[];
   readonly doctor: DoctorReport;
-  /** What each tenant was shown at the end, by what it is called. */
+  /** What each tenant could read at the end, by its name. */
   readonly views: readonly { readonly tenantId: string; readonly things: readonly string[] }[];
   readonly knocks: readonly Knock[];
 }
@@ -61,7 +61,7 @@ export interface Counted {
   readonly counts: Readonly<Record<"submitted" | "started" | "done" | "failed" | "cancelled", number>>;
 }
 
-/** The numbers of the events that a reader was handed while all of it happened. */
+/** The numbers of the events that a reader received during the run. */
 export interface Followed {
   readonly tenantId: string;
   readonly seqs: readonly number[];
@@ -153,11 +153,11 @@ export interface Call {
   readonly ended: number | null;
   /** What the caller must have understood; null: nothing that could be a result. */
   readonly answer: { readonly result: unknown } | null;
-  /** The results of what the task depends on, as they were handed over. */
+  /** The results of its dependencies, as the agent received them. */
   readonly dependencies: readonly DependencyResult[];
 }
 
-/** The end of an attempt as its worker reported it, and the answer, whether or not it reached the worker. */
+/** The end of an attempt as its worker reported it, and the response, whether or not it reached the worker. */
 export interface Finish {
   readonly taskId: string;
   readonly attempt: number;
@@ -180,11 +180,11 @@ export interface Callback {
   /** Whether its signature verifies. */
   readonly genuine: boolean;
   readonly body: Readonly<Record<string, unknown>>;
-  /** The status that it was answered with; null: none. */
+  /** The status of the response; null: there was none. */
   readonly answered: number | null;
 }
 
-/** A while, as places in the order of what the agents' program saw; `until` is null while it is not over. */
+/** A span of time, as positions in the order in which the agents' program saw things. `until` null: it has not ended. */
 export interface Span {
   readonly from: number;
   readonly until: number | null;
@@ -195,7 +195,7 @@ export interface Strike extends Span {
   readonly process: string;
 }
 
-/** What is wrong with a history: a sentence each; none when all is well. */
+/** The faults of a history, a sentence each. */
 export type Check = (history: History) => string[];
 
 /** What the submitter of a task wrote into its metadata. */
@@ -213,5 +213,5 @@ export function markOf(task: Task | undefined): Marked {
   return (task?.metadata ?? {}) as Marked;
 }
 
-/** What is written down while it happens. */
+/** The records that are made during the run. */
 export type Mutable<Type> = { -readonly [Key in keyof Type]: Type[Key] };

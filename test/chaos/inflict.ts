@@ -23,7 +23,7 @@ const AFTERMATH_MS: Partial<Record<FaultKind, number>> = {
  */
 const WORKERS_BLIND_MS = 45_000;
 
-/** For so long PostgreSQL may keep in memory commits that no client waits for: three times its `wal_writer_delay`. */
+/** How long PostgreSQL may keep commits in memory that no client waits for: three times its `wal_writer_delay`. */
 const UNWRITTEN_MS = 600;
 /** A node that stands still after its claim calls its agent when it wakes, unless its lease has run out. */
 const FORGOTTEN_MS = 15_000;
@@ -44,7 +44,7 @@ export async function inflict({ plan, say, ...rest }: InflictParams): Promise<vo
   for (const step of plan) {
     await delay(Math.max(begunAt + step.atMs - performance.now(), 0));
     say(describeStep(step));
-    // What is done to a node waits until it is up again from what was done before.
+    // The next mishap of a node waits until the node is up again.
     const key =
       "node" in step.fault ? step.fault.node : "worker" in step.fault ? `worker-${step.fault.worker}` : step;
     const before = underWay.get(key) ?? Promise.resolve();

@@ -13,7 +13,7 @@ export interface Story {
    * the tenant x.
    */
   readonly log: readonly string[];
-  /** What is to be said of tasks besides what follows from the log. */
+  /** Facts about tasks besides those that follow from the log. */
   readonly tasks?: Readonly<Record<string, Partial<Task>>>;
 }
 
@@ -39,7 +39,7 @@ export function madeHistory(story: Story, faults: Partial<History> = {}): Histor
     );
     events.push(eventOf(tasks.get(id) ?? task, type, events.length + 1, error));
   }
-  // What is said of a task holds to the end, so that a test can say something that is wrong.
+  // Given facts replace those of the log, so that a test can give a wrong one.
   for (const [id, said] of Object.entries(story.tasks ?? {})) {
     const task = tasks.get(id);
     if (task !== undefined) tasks.set(id, { ...task, ...said });

@@ -1,6 +1,6 @@
 import type { Chance } from "./chance.ts";
 
-/** What is done to a run; nodes are numbers. */
+/** The mishaps of a run; nodes are numbers. */
 export type Fault =
   /** `kill -9`, and a new start after a while. */
   | { readonly kind: "kill"; readonly node: number; readonly forMs: number }
@@ -18,15 +18,15 @@ export type Fault =
   | { readonly kind: "fill"; readonly node: number; readonly forMs: number }
   /** The clock of a node jumps ahead, then back further than it came from, and is right again after a while. */
   | { readonly kind: "clock"; readonly node: number; readonly forMs: number }
-  /** The agents' program answers nothing, nothing but failures, or hangs up. */
+  /** The agents' program does not respond, responds with failures only, or hangs up. */
   | { readonly kind: "upstream"; readonly how: Outage; readonly forMs: number }
   /** `kill -9` of a worker, and a new start after a while. */
   | { readonly kind: "kill-worker"; readonly worker: number; readonly forMs: number }
   /** SIGSTOP of a worker, and SIGCONT after a while. */
   | { readonly kind: "pause-worker"; readonly worker: number; readonly forMs: number }
-  /** Whatever a worker sends is swallowed, and so is every answer to it: its connections are half open. */
+  /** Everything that a worker sends is lost, and so is every response to it: its connections are half open. */
   | { readonly kind: "cut-worker"; readonly worker: number; readonly forMs: number }
-  /** Of what a worker asks for, and what is carried out, about half the answers are lost, whatever the call. */
+  /** The server carries out the calls of a worker, and about half of the responses are lost. */
   | { readonly kind: "lose-answers"; readonly worker: number; readonly forMs: number };
 
 export const FAULT_KINDS = [
@@ -129,7 +129,7 @@ const LASTS_MS: Readonly<
   "lose-answers": { brief: [1_000, 2_000], long: [2_000, 10_000] },
 };
 
-/** What is done to all nodes alike. */
+/** The mishaps of all nodes. */
 const NODELESS: readonly FaultKind[] = ["terminate", "restart-database", "crash-database", "upstream"];
 const WORKER_KINDS = Object.keys(OF_WORKERS) as FaultKind[];
 
@@ -152,7 +152,7 @@ export function makePlan(params: PlanParams): Step[] {
   const briefGapMs = Math.floor(lastsMs / (owed.length + 1));
   for (let atMs = 0; ; ) {
     const gapMs = brief ? briefGapMs : chance.between(...GAP_MS);
-    // Each of them has to fit into what is left.
+    // Each of them has to fit into the time that is left.
     const fitMs = Math.floor((lastsMs - atMs) / (owed.length + 1));
     atMs += Math.min(gapMs, fitMs);
     if (atMs >= lastsMs || (brief && owed.length === 0)) return steps;

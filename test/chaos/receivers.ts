@@ -38,7 +38,7 @@ type Manner =
 
 type ReceiverName = keyof typeof RECEIVERS;
 
-/** Most are sent where mostly nothing goes wrong: what is tried again waits for long. */
+/** Most callbacks go to hosts that seldom fail: a retry takes long. */
 const SHARES: Readonly<Record<ReceiverName, number>> = { steady: 6, moody: 6, silent: 1 };
 
 /** The one that hangs is a host of its own: the others should not have to wait for it. */
@@ -54,7 +54,7 @@ export interface Receivers {
   readonly callbacks: readonly Callback[];
   /** The next number in the order of requests. */
   readonly now: number;
-  /** They verify what is sent for a tenant with its secret. */
+  /** The secrets by which receivers verify the callbacks of a tenant. */
   trust(tenantId: string, secret: string): void;
   /** From now on they respond, and hanging requests are closed. */
   behave(): void;

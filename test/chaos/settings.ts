@@ -56,7 +56,7 @@ export function homesOf(nodes: number): Readonly<Record<string, readonly string[
   };
 }
 
-/** The configuration of one of so many nodes; its agents are at `programUrl`. */
+/** The configuration of one of several nodes; its agents are at `programUrl`. */
 export function configFor(
   programUrl: string,
   { name, nodes }: { readonly name: string; readonly nodes: number },
@@ -79,7 +79,7 @@ export function configFor(
     },
     sessions: { debounceMs: 0 },
     webhooks: { allow: ["127.0.0.1", "localhost"] },
-    // Messages cannot say how long they may take, and some calls are never answered.
+    // Messages cannot set a timeout, and some calls never get a response.
     timeouts: { defaultMs: 2_000 },
     agents: {
       worker: { executor, maxInflight: agents["worker"] },

@@ -22,7 +22,7 @@ export async function settle(
       ledger.edits.push({ deed: "paused", scheduleId: id, at });
     }
   }
-  // What has not ended by then never will: the checks say so.
+  // A task that has not ended by then never will, and the checks report it.
   for (const { key, ledger } of tenancies) {
     const rota = new RotaClient({ url, key });
     for (const id of ledger.bulkIds) {
@@ -34,7 +34,7 @@ export async function settle(
   return report;
 }
 
-/** Lets every callback be made or given up. What is still pending by then always will be: the checks say so. */
+/** Waits until every callback is delivered or given up. One that is still pending by then is a fault that the checks report. */
 export async function untilCalledBack(url: string, tenancies: readonly Tenancy[]): Promise<void> {
   for (const { key } of tenancies) {
     const rota = new RotaClient({ url, key });

@@ -55,7 +55,7 @@ export async function openWorld(params: {
     if (!logs) await rm(folder, { recursive: true, force: true });
   };
   try {
-    // Found at the same time, so that no two are the same.
+    // Looked up at the same time, so that no two ports are the same.
     const ports = await Promise.all(Array.from({ length: params.nodes }, () => findFreePort()));
     for (const [index, port] of ports.entries()) {
       const name = nodeName(index);

@@ -131,7 +131,7 @@ describe("where it is looked for:", () => {
     mkdirSync(closed);
     chmodSync(closed, 0o500);
     const open = join(folder, "open");
-    // Root may write anywhere: what is no folder stops it as well.
+    // Root may write anywhere, but not below a file.
     writeFileSync(join(folder, "file"), "");
     expect(await firstWritable([join(folder, "file", "cache"), open])).toBe(open);
     expect(await firstWritable([join(folder, "file", "cache")])).toBeUndefined();

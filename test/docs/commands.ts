@@ -12,7 +12,7 @@ export interface Kept {
   readonly ROTA_KEY: string;
 }
 
-/** What a command prints, and what it leaves. */
+/** The output of a command, and the files that it leaves. */
 export interface Ran {
   readonly output: string;
   readonly kept: Kept;

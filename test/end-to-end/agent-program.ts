@@ -4,13 +4,13 @@ import { onTestFinished } from "vitest";
 
 export interface AgentProgram {
   readonly url: string;
-  /** The ids of the tasks it was handed and has not answered, in order. */
+  /** The ids of the tasks that it received and has not responded to, in order. */
   readonly holding: () => readonly string[];
-  /** Answers everything it holds, and from now on at once. */
+  /** Responds to all tasks that it holds, and to later ones at once. */
   release(): void;
 }
 
-/** A program that does an agent's work over HTTP: it holds every task until the test lets it answer. */
+/** A program that does an agent's work over HTTP: it holds every task until the test lets it respond. */
 export async function startAgentProgram(): Promise<AgentProgram> {
   const held = new Map<ServerResponse, string>();
   let isReleased = false;

@@ -5,7 +5,7 @@ import { sendRaw } from "../support/http.ts";
 import { headers, queries, segments } from "./bad-input/garbage.ts";
 import { type GarbageServer, startGarbageServer } from "./bad-input/server.ts";
 
-/** What is no request, or only the half of one, is answered if it can be, and never ends or stains the server. */
+/** Bytes that are no request, or half of one, get a response if possible, and never end or change the server. */
 let server: GarbageServer;
 beforeAll(async () => {
   server = await startGarbageServer("SQLite", { withKey: false });
@@ -20,7 +20,7 @@ async function expectUnharmed(sending: () => Promise<void>): Promise<void> {
   expect(server.faults).toEqual([]);
 }
 
-/** Nothing, or answers one after the other of which none is a 5xx; those that refuse do so in the one shape. */
+/** Nothing, or responses of which none is a 5xx. Refusals have the shape of an error. */
 function expectAnswers(raw: string): void {
   if (raw === "") return;
   expect(raw).toMatch(/^HTTP\/1\.1 [234]\d\d /);

@@ -166,7 +166,7 @@ async function expectReadable({ send }: GarbageServer): Promise<void> {
   }
 }
 
-/** So that the next one of that name is not refused for its name alone. */
+/** Deletes the stored agents: a later request with the same name must not be refused because of the name alone. */
 async function forgetAgents({ rota, send }: GarbageServer): Promise<void> {
   for (const { id, source } of (await rota.agents.list()).agents) {
     if (source !== "stored") continue;

@@ -23,7 +23,7 @@ test("the deletion of a tenant goes on after kill -9", { timeout: 120_000 }, asy
     const batch = { agentId: "a", tasks };
     expect((await first.ask("/tasks/batch", { headers, json: batch })).status).toBe(202);
   }
-  // It never answers.
+  // It never responds.
   first.ask(`/v1/tenants/${id}`, { ...asAdmin, method: "DELETE" }).catch(() => {});
   await eventually(() => isDeleting(file, id), "the deletion to begin");
   first.kill("SIGKILL");

@@ -9,7 +9,7 @@ const RESULTS = 40;
 const HANGING = 12;
 const RESULT = "x".repeat(1_000_000);
 const DEPENDENCY_BYTES_MAX = 4 * 1_048_576;
-/** Less than what the hanging tasks would hold if each were handed all results: 480 MB. */
+/** Less than the hanging tasks would hold if each received all results: 480 MB. */
 const HEAP_MB = 256;
 
 /** What a hanging task was called with. */
@@ -19,7 +19,7 @@ interface Call {
   readonly dependencies: readonly DependencyResult[];
 }
 
-/** A host that answers tasks of the agent `big` with a megabyte, and never those of `hang`, until it is released. */
+/** A host that responds to tasks of the agent `big` with a megabyte, and to those of `hang` only once it is released. */
 async function startHost() {
   const held = new Map<ServerResponse, Call>();
   let isReleased = false;
@@ -96,7 +96,7 @@ test("tasks that depend on many large results and hang take little memory, and n
       dependencies.slice(whole).every((rest) => "omitted" in rest && rest.resultBytes === 1_000_002),
     ).toBe(true);
   }
-  // Results that are handed on, and the request that carries them.
+  // The results of dependencies, and the request that carries them.
   const bytes = await metric(first, "rota_running_bytes");
   expect(bytes / HANGING / 1_000_000).toBeGreaterThan(8);
   expect(bytes / HANGING / 1_000_000).toBeLessThan(9);

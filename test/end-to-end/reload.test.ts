@@ -203,7 +203,7 @@ test("the level of the log changes while it runs", async () => {
     () => log().some(({ msg }) => msg === "the log has the level debug from now on"),
     "the level",
   );
-  // SIGHUP asked for an answer, which was below the level when it came.
+  // SIGHUP logs a line, which was below the log level when it came.
   expect(log().map(({ msg }) => msg)).toEqual(["the log has the level debug from now on"]);
   server.kill("SIGHUP");
   await eventually(() => log().some(({ msg }) => msg.includes("has not changed")), "an answer");

@@ -4,7 +4,7 @@ import { describeRotaApi } from "./suite.ts";
 
 describeRotaApi("the client", async (params = {}) => {
   const { rota, clock, url } = await openTestServer(params);
-  // Time stands still for the client too; and what is refused is to be seen at once.
+  // Time stands still for the client too, and it retries nothing, so that refusals show at once.
   const api = new RotaClient({ url, clock, retry: false });
   const withKey = (key: string) => new RotaClient({ url, key, clock, retry: false });
   return { api, rota, clock, withKey };

@@ -10,16 +10,16 @@ export interface Conversation extends Opened {
   readonly messages: readonly string[];
   /** Everything that happened in the session. */
   readonly seen: readonly RotaEvent[];
-  /** Says something to the agent at once, without a debounce unless the session has one. Answers the id of its task. */
+  /** Sends a message at once, without a debounce unless the session has one. Returns the id of its task. */
   say(message: string, more?: Partial<SessionMessage>): Promise<string>;
   /** Lets the agent respond to its message. */
   answer(message: string): void;
-  /** Resolves once the agent got so many messages. */
+  /** Resolves once the agent has received this many messages. */
   untilMessages(count: number): Promise<void>;
   session(): Promise<Session>;
 }
 
-/** A session with an agent `a` that answers each message when the test lets it, or gives up when it is stopped. */
+/** A session with an agent `a` that returns when the test lets it, or ends when it is aborted. */
 export async function openConversation(open: Open, params: OpenParams = {}): Promise<Conversation> {
   const { options = {}, ...rest } = params;
   const sessions = { debounceMs: 0, ...options.sessions };

@@ -4,7 +4,7 @@ import type { RotaEvent } from "../../src/model/event.ts";
 import { until } from "../../src/testing/signals.ts";
 import { errorOf, type Open } from "./opened.ts";
 
-/** Reads so many events, then leaves. */
+/** Reads this many events, then ends. */
 async function take(events: AsyncIterable<RotaEvent>, count: number): Promise<RotaEvent[]> {
   const taken: RotaEvent[] = [];
   for await (const event of events) if (taken.push(event) === count) break;

@@ -9,7 +9,7 @@ import { errorOf, type Open, type Opened } from "./opened.ts";
 const MIDNIGHT = Date.UTC(2026, 0, 1) / 1_000;
 const MINUTE = 60_000;
 
-/** Reads so many, then leaves. */
+/** Reads this many, then ends. */
 async function take(notifications: AsyncIterable<Notification>, count: number): Promise<Notification[]> {
   const taken: Notification[] = [];
   for await (const notification of notifications) if (taken.push(notification) === count) break;

@@ -4,9 +4,9 @@ import type { ManualClock } from "../../src/testing/manual-clock.ts";
 
 /** One way in to a scheduler, which ends with the test. */
 export interface Opened {
-  /** What is tested. */
+  /** The library or the client under test. */
   readonly api: RotaApi;
-  /** The scheduler behind it, for what is done in its own process: agents that are functions, draining. */
+  /** The scheduler behind it, for what only its own process can do: agents that are functions, draining. */
   readonly rota: Rota;
   /** The same interface for the holder of this key; the library itself needs none. */
   readonly withKey: (key: string) => RotaApi;

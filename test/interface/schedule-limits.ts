@@ -18,7 +18,7 @@ async function create({ api }: Opened, input: Partial<NewScheduleInput> = {}): P
   return (await api.schedules.create({ ...when, ...work, ...input })).scheduled_task;
 }
 
-/** What the runs of schedules are, and when schedules have had enough. */
+/** The kinds of work of runs, and the limits after which a schedule ends or pauses. */
 export function describeScheduleLimits(open: Open): void {
   describe("what a schedule says of its runs", () => {
     test("is shown as it was given, and is what its tasks carry", async () => {

@@ -12,7 +12,7 @@ const shownConfig = {
 };
 
 export function describeSecrets(open: Open): void {
-  /** An agent that keeps what it is handed, answers with it, and repeats it when it fails. */
+  /** An agent that keeps its input, returns it, and repeats it in its errors. */
   async function openLeaky({ redact = ["password"] } = {}): Promise<Opened & { handed: unknown[] }> {
     const opened = await open({ options: { redact } });
     const handed: unknown[] = [];
@@ -75,7 +75,7 @@ export function describeSecrets(open: Open): void {
         await api.tasks.explain(third),
         events,
       ];
-      // What an agent answers beside the names that are listed is its own affair.
+      // Rota does not mask other fields of a result than the listed ones.
       const text = JSON.stringify(readings).replaceAll(JSON.stringify({ saw: llmConfig }), "");
       expect(text).not.toContain(PASSWORD);
       expect((await api.tasks.listRows()).tasks.map(({ title }) => title)).toContain(

@@ -4,7 +4,7 @@ import { serve } from "../support/http-server.ts";
 import { KEY, openConversation } from "./conversation.ts";
 import type { Open, OpenParams } from "./opened.ts";
 
-/** A session whose agent `worker` asks for messages whenever the test says so, and ends when it says so. */
+/** A session whose agent `worker` reads messages and ends when the test lets it. */
 async function openSteerable(open: Open, { options = {}, ...rest }: OpenParams = {}) {
   const opened = await open({ ...rest, options: { sessions: { debounceMs: 0 }, ...options } });
   const { api, rota } = opened;

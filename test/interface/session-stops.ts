@@ -31,7 +31,7 @@ export function describeSessionStops(open: Open): void {
           seen,
           say,
           untilMessages: untilTold,
-          messages: told,
+          messages: received,
         } = await openConversation(open, {
           options: { sessions: { maxConcurrent: 2 } },
         });
@@ -42,7 +42,7 @@ export function describeSessionStops(open: Open): void {
           : api.sessions.send(KEY, { message: how }));
         expect(answer).toEqual({ stopped: [first], cancelled: [] });
         await untilTold(3);
-        expect(told).toEqual(["one", "two", "three"]);
+        expect(received).toEqual(["one", "two", "three"]);
         expect(await api.tasks.get(first)).toMatchObject({
           state: "cancelled",
           error: "stopped",
@@ -117,7 +117,7 @@ export function describeSessionStops(open: Open): void {
         say,
         untilMessages: untilTold,
         session,
-        messages: told,
+        messages: received,
         answer,
       } = await openConversation(open);
       const { taskId: later } = await api.tasks.submit({
@@ -138,7 +138,7 @@ export function describeSessionStops(open: Open): void {
       await say("and now");
       await untilTold(2);
       answer("and now");
-      expect(told).toEqual(["one", "and now"]);
+      expect(received).toEqual(["one", "and now"]);
       expect((await api.stats()).metrics).toMatchObject({ tasksSubmitted: 4, tasksCancelled: 3 });
     });
 

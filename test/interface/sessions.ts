@@ -47,7 +47,7 @@ export function describeSessions(open: Open): void {
     test("runs one at a time, in the order they were sent, whatever else is submitted for the session", async () => {
       const {
         api,
-        messages: told,
+        messages: received,
         say,
         answer,
         untilMessages: untilTold,
@@ -64,7 +64,7 @@ export function describeSessions(open: Open): void {
       answer("two");
       await untilTold(3);
       answer("three");
-      expect(told).toEqual(["one", "two", "three"]);
+      expect(received).toEqual(["one", "two", "three"]);
       expect(await api.tasks.get(taskId)).toMatchObject({ sessionKey: KEY, lane: "main" });
       await until(async () => (await session()).running === 0);
     });
@@ -198,7 +198,7 @@ export function describeSessions(open: Open): void {
       const {
         api,
         seen,
-        messages: told,
+        messages: received,
         say,
         answer,
         untilMessages: untilTold,
@@ -209,7 +209,7 @@ export function describeSessions(open: Open): void {
       await untilTold(2);
       answer("no, this");
       expect(await api.tasks.wait(third)).toMatchObject({ state: "done", result: "re: no, this" });
-      expect(told).toEqual(["one", "no, this"]);
+      expect(received).toEqual(["one", "no, this"]);
       for (const id of [first, second]) {
         expect(await api.tasks.get(id)).toMatchObject({ state: "cancelled", error: "interrupted" });
       }
@@ -225,14 +225,14 @@ export function describeSessions(open: Open): void {
         api,
         say,
         untilMessages: untilTold,
-        messages: told,
+        messages: received,
       } = await openConversation(open, {
         options: { sessions: { debounceMs: 800 } },
       });
       const waiting = await say("one");
       await say("now", { mode: "interrupt" });
       await untilTold(1);
-      expect(told).toEqual(["now"]);
+      expect(received).toEqual(["now"]);
       expect(await api.tasks.get(waiting)).toMatchObject({ error: "interrupted" });
     });
   });

@@ -24,7 +24,7 @@ import { describeTenants } from "./tenants.ts";
 import { describeWebhooks } from "./webhooks.ts";
 import { describeWrits } from "./writs.ts";
 
-/** Everything that every way in to Rota promises. Each way runs it, so that none can do less, or differently. */
+/** The promises of every way to use Rota. The library and the client run it, so that neither does less, or differently. */
 export function describeRotaApi(name: string, open: Open): void {
   describe(name, () => {
     describeTasks(open);

@@ -6,7 +6,7 @@ import { type PostgresServer, startPostgres } from "./server.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** Answers a GET with the URL of the test run's PostgreSQL, once that has started. */
+    /** Responds to a GET with the URL of the test run's PostgreSQL, once that has started. */
     postgresDoor: string;
   }
 }

@@ -6,7 +6,7 @@ import type { DatabaseCopies } from "./database-copies.ts";
 
 export interface LentStorage {
   storage: Storage;
-  /** Empties it for the next who needs one. */
+  /** Empties it for the next test. */
   dispose(): Promise<void>;
 }
 

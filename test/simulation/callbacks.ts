@@ -25,22 +25,22 @@ export function callbacks(history: History, world: World): string[] {
   for (const [seq, { deliveryId: id, status, event, state = event, ...delivery }] of byNumber) {
     const seen = tries.get(id) ?? [];
     const cause = wanted.get(seq ?? 0);
-    if (cause === undefined) findings.push(`${id} tells of nothing that happened`);
+    if (cause === undefined) findings.push(`${id} reports something that did not happen`);
     else if (delivery.batchId === undefined && cause.state !== state)
-      findings.push(`${id} tells of ${state}, and event ${seq} of ${cause.state}`);
-    if (seen.some(({ state: told }) => told !== state))
-      findings.push(`${id} told something else than ${state}`);
+      findings.push(`${id} reports ${state}, and event ${seq} ${cause.state}`);
+    if (seen.some(({ state: reported }) => reported !== state))
+      findings.push(`${id} reported another state than ${state}`);
     if (status === "pending") findings.push(`${id} is still pending`);
     if (status === "delivered" && !seen.some(({ accepted }) => accepted))
-      findings.push(`${id} is delivered, and was not taken`);
+      findings.push(`${id} is delivered, and no receiver accepted it`);
     if (status === "failed" && seen.length === 0) findings.push(`${id} failed, and was not tried`);
     if (seen.length > delivery.tries)
       findings.push(`${id} was tried ${seen.length} times, and ${delivery.tries} are counted`);
   }
   for (const [id, seen] of tries) {
-    if (!byNumber.has(seqOfDelivery(id))) findings.push(`${id} was told, and is not there`);
+    if (!byNumber.has(seqOfDelivery(id))) findings.push(`${id} was sent, and is not in the list`);
     if (!EXCUSES.some((excuse) => world.worst.mishaps.includes(excuse)) && overlap(seen))
-      findings.push(`${id} was told twice at the same time`);
+      findings.push(`${id} was sent twice at the same time`);
   }
   return findings;
 }

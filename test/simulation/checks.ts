@@ -76,7 +76,10 @@ function leftInHaste(processes: World["all"]): string[] {
 function tookOver(processes: World["all"]): string[] {
   return processes
     .filter(({ log }) => log.lines.some(({ fields }) => fields["reason"] === DECLARED_DEAD))
-    .map(({ name }) => `${name} held on until it was told that it had been declared dead`);
+    .map(
+      ({ name }) =>
+        `${name} kept its tasks until the storage reported that another node had declared it dead`,
+    );
 }
 
 /** What was found wrong on the way, and what a process said that it never should. */

@@ -58,7 +58,7 @@ export function startMishaps(world: World): void {
       // One is silent for nearly a lease, and another learns of it and then stands still: what it knows is no longer so.
       doubt: () => {
         process.ail("nodes.heartbeat", chance.between(4_500, 6_500));
-        world.outside.plan(chance.between(1_000, 4_000), "somebody is to look at nodes", () =>
+        world.outside.plan(chance.between(1_000, 4_000), "the next list of nodes is to stall", () =>
           another.stall("nodes.list", chance.between(10_500, 16_000)),
         );
       },

@@ -135,7 +135,7 @@ export class SimulatedProcess {
   ask<Answer>(what: string, request: (rota: Rota) => Promise<Answer>): Promise<Answer> {
     return new Promise((resolve, reject) => {
       this.actor.plan(0, what, () => {
-        if (this.rota === null) reject(new Error("nobody is there"));
+        if (this.rota === null) reject(new Error("the process does not run"));
         else request(this.rota).then(resolve, reject);
       });
     });

@@ -14,7 +14,7 @@ export function watchPunctuality(world: World): void {
   const schedules = new Overdue(world, "schedules", LATE_MS.timer);
   const callbacks = new Overdue(world, "callbacks", LATE_MS.timer);
   const next = () =>
-    outside.plan(LOOK_MS, "somebody looks at the clock", () => {
+    outside.plan(LOOK_MS, "the test looks for what is overdue", () => {
       const isCalm = world.processes.some(({ calmSince }) => agenda.now - calmSince >= CALM_MS);
       void tasks.look(storage.tasks.nextDueAt(), isCalm);
       // A process that gets no signal of a schedule or a callback finds it by polling every half a minute.
@@ -45,6 +45,6 @@ class Overdue {
     if (dueAt === null || dueAt > now) this.#seen = null;
     else if (this.#seen?.dueAt !== dueAt) this.#seen = { dueAt, since: agenda.now };
     else if (mayComplain && agenda.now - this.#seen.since > this.#mostMs)
-      this.#world.complain(`${this.#what} are due at ${agenda.now}, and nobody cares`);
+      this.#world.complain(`${this.#what} are overdue at ${agenda.now}, and no process acts on them`);
   }
 }

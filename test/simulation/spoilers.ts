@@ -88,7 +88,7 @@ export const SPOILERS: Readonly<Record<string, (storage: Storage) => Storage>> =
     return { ...storage, tasks: { ...tasks, insert, list } };
   },
 
-  "does not tell of an event": (storage) => {
+  "leaves out an event": (storage) => {
     const { events } = storage;
     const isTime = every(40);
     const read: typeof events.read = async (params) => {

@@ -9,7 +9,7 @@ function curve(looks: number, at: (place: number) => number): number[] {
   return Array.from({ length: looks }, (_, place) => at(place));
 }
 
-/** Up and down, as what is measured never stands quite still. */
+/** Goes up and down: a measured number never stands still. */
 const noise = (place: number) => ((place * 7) % 5) - 2;
 
 describe("judge", () => {

@@ -1,10 +1,10 @@
 import { percentile } from "../../bench/figure.ts";
 
-/** What is looked at again and again, and how far it may move and still be level. */
+/** A number that is measured again and again, and how far it may move and still be level. */
 export interface Quantity {
   readonly name: string;
   readonly unit: string;
-  /** What it must not do: memory must not grow, and what is done in a second must not fall. */
+  /** What it must not do: memory must not grow, throughput must not fall. */
   readonly fault: "growing" | "falling";
   /** The share by which the last third may differ from the first. */
   readonly slack: number;
@@ -20,7 +20,7 @@ export interface Judgement {
   readonly thirds: readonly [number, number, number];
 }
 
-/** Each third has at least so many, or a single look would decide. */
+/** Each third has at least this many: a single measurement must not decide. */
 const LOOKS_PER_THIRD_MIN = 3;
 
 /**

@@ -41,7 +41,7 @@ export function sqliteMeter(file: string): DatabaseMeter {
   };
 }
 
-/** Tables with their indexes, and with what is dead in them and waits to be vacuumed. */
+/** Tables with their indexes, and with dead rows that wait for a vacuum. */
 export async function postgresMeter(url: string): Promise<DatabaseMeter> {
   const client = new Client({ connectionString: url });
   await client.connect();

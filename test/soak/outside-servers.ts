@@ -16,7 +16,7 @@ export interface OutsideServers {
 
 /** How the agents' program takes a call, and how often next to the others. */
 const MANNERS = { answers: 90, fails: 6, refuses: 2, "takes its time": 2 } as const;
-/** Once in so many times a callback is answered with an error, and is to come again. */
+/** One of this many callbacks gets an error as its response, and must be retried. */
 const CALLBACK_FAILS = 50;
 
 /** `pickUp` is called with the time between submission and start of each task that carries its time of submission. */

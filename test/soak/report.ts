@@ -4,7 +4,7 @@ import { type Look, QUANTITIES, type QuantityName } from "./look.ts";
 
 export interface SoakReport {
   readonly table: string;
-  /** Names of what did not stay level. */
+  /** The names of the curves that did not stay level. */
   readonly faults: readonly string[];
 }
 

@@ -112,7 +112,7 @@ function users(circumstances: Circumstances): User[] {
   ];
 }
 
-/** Follows along and notes nothing: a stream that is there. */
+/** Reads a stream and discards its events: the stream is there as load. */
 class Idler extends Listener {
   protected override async step(): Promise<void> {
     for await (const _ of this.rota.events({ signal: this.stop }));

@@ -63,7 +63,7 @@ export class ServerProcess {
     return { rss, heap, handles: await this.#handles() };
   }
 
-  /** Ends it as an operator would, and answers whether it ended well. */
+  /** Ends it as an operator would. Returns whether it ended well. */
   async stop(): Promise<boolean> {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return false;
     const closed = once(this.#child, "close");

@@ -1,4 +1,4 @@
-/** Short, so that what is deleted keeps up with what comes in long before the end. */
+/** Short, so that as much is deleted as is inserted, long before the end. */
 export const RETENTION_SEC = 20;
 /** Agents that are there all the time. */
 export const WORKERS = ["worker-0", "worker-1", "worker-2", "worker-3", "worker-4"] as const;

@@ -1,11 +1,11 @@
 import type { ServerResponse } from "node:http";
 
-/** Begins an answer of server-sent events. */
+/** Begins a response of server-sent events. */
 export function beginEvents(response: ServerResponse): ServerResponse {
   return response.writeHead(200, { "content-type": "text/event-stream" });
 }
 
-/** Answers with these events, each a JSON unless it is a text already, and ends. */
+/** Responds with these events, each as JSON unless it is a text already, and ends. */
 export function answerEvents(response: ServerResponse, ...events: readonly unknown[]): void {
   beginEvents(response).end(events.map(eventText).join(""));
 }

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type RequestListener, type ServerRe
 import type { AddressInfo } from "node:net";
 import { onTestFinished } from "vitest";
 
-/** A server on this machine that answers as the test says, until the test ends. */
+/** A server on this machine that responds as the test says, until the test ends. */
 export async function serve(
   answer: (request: IncomingMessage, response: ServerResponse, body: string) => void,
 ): Promise<string> {

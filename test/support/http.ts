@@ -30,7 +30,7 @@ export async function ask(url: string, init: RequestInit & { json?: unknown } = 
         }),
   });
   const text = await response.text();
-  // The answer to a HEAD has the headers alone.
+  // The response to a HEAD has the headers alone.
   const isJson = text !== "" && response.headers.get("content-type")?.startsWith("application/json");
   return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text };
 }

@@ -40,7 +40,7 @@ export function createClient({ era, reply }: Pick<McpClientParams, "era" | "repl
   return client;
 }
 
-/** The answer of a tool: its text, whether it is an error, and its structured content. */
+/** The result of a tool: its text, whether it is an error, and its structured content. */
 export async function callTool(client: Client, name: string, args: Record<string, unknown>) {
   const { content, isError = false, structuredContent } = await client.callTool({ name, arguments: args });
   const text = (content as { text: string }[]).map((block) => block.text).join("\n");

@@ -12,11 +12,11 @@ export interface Asked {
 
 export interface ModelServer {
   readonly url: string;
-  /** What it was asked, in order. */
+  /** The requests that it received, in order. */
   readonly asked: Asked[];
 }
 
-/** Something that speaks like OpenAI and answers as the test says. It ends with the test. */
+/** A server with the API of OpenAI that responds as the test says. It ends with the test. */
 export async function serveModel(answer: (response: ServerResponse) => void): Promise<ModelServer> {
   const asked: Asked[] = [];
   const url = await serve(({ method, url: path, headers, socket }, response, body) => {
@@ -26,7 +26,7 @@ export async function serveModel(answer: (response: ServerResponse) => void): Pr
   return { url, asked };
 }
 
-/** A part of an answer: what is added to the first choice. */
+/** A part of a response: the delta of the first choice. */
 export function delta(added: object, finishReason: string | null = null): object {
   return {
     id: "chatcmpl-1",

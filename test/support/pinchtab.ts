@@ -8,13 +8,13 @@ export type Answer = (response: ServerResponse) => void;
 
 /** A request that arrived. */
 export interface Seen {
-  /** Who got it: `server`, or the id of an instance. */
+  /** Which part received it: `server`, or the id of an instance. */
   readonly by: string;
   readonly method: string | undefined;
   readonly path: string | undefined;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
-  /** Opens when the connection it came on is gone before it was answered. */
+  /** Opens when its connection is closed before the response. */
   readonly dropped: Promise<void>;
 }
 
@@ -25,16 +25,16 @@ export interface Seen {
 export class PinchTab {
   /** Every request, in the order they arrived. */
   readonly seen: Seen[] = [];
-  /** What the server answers instead, by path. */
+  /** Responses of the server that replace its own, by path. */
   readonly answers = new Map<string, Answer>();
   /** Whether the server knows `?fresh=1`. */
   looksAnew = true;
-  /** What instances answer to an action instead. */
+  /** A response of instances to an action that replaces their own. */
   onAction: Answer | null = null;
   #url = "";
   readonly #ports = new Map<string, number>();
   readonly #tabs = new Map<string, string>();
-  /** The tabs that the server answers with until it is asked to look anew; null: it looks each time. */
+  /** The tabs that the server returns until a request has `fresh=1`; null: it reads them each time. */
   #remembered: object[] | null = null;
 
   static async start(): Promise<PinchTab> {
@@ -47,7 +47,7 @@ export class PinchTab {
     return this.#url;
   }
 
-  /** Starts an instance; answers its URL. */
+  /** Starts an instance. Returns its URL. */
   async startInstance(id: string): Promise<string> {
     const url = await serve((request, response, body) => this.#act(id, request, response, body));
     this.#ports.set(id, Number(new URL(url).port));
@@ -68,7 +68,7 @@ export class PinchTab {
     this.#tabs.set(tabId, instance);
   }
 
-  /** From now on the server answers with the tabs there are now, unless it is asked to look anew. */
+  /** From now on the server returns the tabs that there are now, unless a request has `fresh=1`. */
   rememberTabs(): void {
     this.#remembered = this.#listTabs();
   }
@@ -140,7 +140,7 @@ export function endless(text: string): Answer {
 /** Never says a word. */
 export const hang: Answer = () => {};
 
-/** Begins an answer and breaks it off. */
+/** Begins a response and breaks it off. */
 export const breakOff: Answer = (response) => {
   response.writeHead(200, { "content-type": "application/json", "content-length": "1000" });
   response.write('{"success":', () => response.destroy());

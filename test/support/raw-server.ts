@@ -1,7 +1,7 @@
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { onTestFinished } from "vitest";
 
-/** A server on this machine that answers the first bytes it is sent with whatever the test says, HTTP or not. */
+/** A server on this machine that responds to the first bytes it receives with what the test says, HTTP or not. */
 export async function serveRaw(answer: (socket: Socket) => void): Promise<string> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
@@ -17,7 +17,7 @@ export async function serveRaw(answer: (socket: Socket) => void): Promise<string
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** The head of an answer with these header fields. */
+/** The head of a response with these header fields. */
 export function head(...fields: readonly string[]): string {
   return ["HTTP/1.1 200 OK", ...fields, "", ""].join("\r\n");
 }

@@ -55,5 +55,5 @@ export function networkFailure(code: string): Answerer {
   };
 }
 
-/** A request that is never answered, until its signal fires. */
+/** A request that gets no response until its signal fires. */
 export const silence: Answerer = () => new Promise(() => {});

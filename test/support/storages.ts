@@ -53,7 +53,7 @@ export interface Call {
 export interface Meddler {
   /** Called before an operation, which does not happen if this throws. May also wait. */
   before?(call: Call): void | Promise<void>;
-  /** Called after an operation has been committed: a throw is an answer that got lost on its way. */
+  /** Called after an operation has been committed: a throw is a response that was lost on its way. */
   after?(call: Call): void | Promise<void>;
 }
 
@@ -76,7 +76,7 @@ const GROUPS = [
   "counters",
 ] as const;
 
-/** A storage whose every call a test can watch, hold up or spoil. */
+/** A storage whose calls a test can watch, delay or fail. */
 export function meddle(storage: Storage, meddler: Meddler): Storage {
   const meddled: Record<string, unknown> = {
     ...storage,

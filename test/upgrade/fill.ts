@@ -178,7 +178,7 @@ async function fillEnded(rota: Rota): Promise<void> {
   await tasks.wait(await submit({ agentId: "tab", action: "click" }));
 }
 
-/** A conversation that is being answered, and one that was reset. */
+/** A session with a message that runs, and one that was reset. */
 async function fillSessions(rota: Rota): Promise<void> {
   const { sessions } = rota;
   await sessions.ask("user:1", { message: "hello", agentId: "worker" });

@@ -7,7 +7,7 @@ export type Driver = (typeof DRIVERS)[number];
 
 /** Where callbacks go; no receiver listened when the databases were made. */
 export const RECEIVER_URL = "http://callbacks.example/";
-/** What was to happen soon happens so long after a database was made. */
+/** How long after the creation of a database its delayed tasks are due. */
 export const SOON_MS = 10 * 60_000;
 
 /** The options they were made with; responses about sessions and lanes depend on them. */
@@ -22,7 +22,7 @@ export const OPTIONS = {
 
 const FOLDER = join(import.meta.dirname, "fixtures");
 
-/** A database as a Rota left it whose newest migration had this number. */
+/** A database as the version of Rota left it whose newest migration has this number. */
 export interface Fixture {
   readonly driver: Driver;
   readonly version: number;

@@ -32,7 +32,7 @@ export interface EntryCounts {
   readonly notifications: number;
 }
 
-/** Reads all of it. `told` says how many entries each tenant has, since a stream has no end. */
+/** Reads everything. `countsOf`: how many entries each tenant has, since a stream has no end. */
 export async function readAll(rota: Rota, countsOf: (tenantId: string) => EntryCounts): Promise<Everything> {
   const { tenants } = await rota.tenants.list();
   const keys = [];

@@ -105,7 +105,7 @@ describe.concurrent.each(["sqlite", "postgres"] as const)("on %s", (storageName)
     expect((await scene.client.workers.list()).workers).toHaveLength(1);
     child.kill("SIGTERM");
     expect(await once(child, "exit")).toEqual([0, null]);
-    // A task has ended before the answer to its finish is on its way. A worker that has exited has had all answers.
+    // A task has ended before the response to its finish is sent. A worker that has exited has received all responses.
     const { finishes } = proxy;
     expect(finishes.filter(({ recorded, repeated }) => recorded && !repeated)).toHaveLength(ids.length);
     expect(finishes.some(({ repeated }) => repeated)).toBe(true);

@@ -1,4 +1,4 @@
-/** A worker that keeps none of the behaviours, so that each check is seen to fail. */
+/** A worker that has none of the behaviours, so that each check fails. */
 import { appendFileSync } from "node:fs";
 import { isAbsolute } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";

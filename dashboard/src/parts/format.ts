@@ -113,7 +113,7 @@ export function formatOrdinal(number: number): string {
   return `${formatCount(number)}${ending}`;
 }
 
-/** `tsk_01a1e0…c064`: enough to tell two ids apart. Copying gives the whole id. */
+/** `tsk_01a1e0…c064`: enough to distinguish two ids. Copying gives the whole id. */
 export function shortId(id: string): string {
   return id.length <= 18 ? id : `${id.slice(0, 10)}…${id.slice(-4)}`;
 }

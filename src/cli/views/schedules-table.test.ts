@@ -4,7 +4,7 @@ import { scheduleLine } from "./schedule-text.ts";
 import { schedulesTable } from "./schedules-table.ts";
 import { zonedText } from "./zoned-text.ts";
 
-// A Friday, 07:00 by the clocks here: what is shown of it is then the same anywhere.
+// A Friday, 07:00 in the zone of the machine: the table shows the same everywhere.
 const HERE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 const NOW = Date.parse(`2026-05-08T07:00:00${zonedText(Date.parse("2026-05-08T07:00:00Z")).slice(19)}`);
 const inHours = (hours: number) => Math.floor(NOW / 1_000) + hours * 3_600;

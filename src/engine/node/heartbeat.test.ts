@@ -84,7 +84,7 @@ test("a claim whose answer got lost is put back, uncounted, and runs", async () 
   const clock = new ManualClock();
   const shared = asSharedStorage(await openMemory(clock));
   let lost = false;
-  // Tells of what is held as a storage does that can lose answers, and loses the first that hands anything out.
+  // The response to the first claim that returns tasks is lost.
   const storage: Storage = {
     ...shared,
     tasks: {

@@ -4,7 +4,7 @@ import { asSharedStorage, away, type Call, openMemory } from "../../../test/supp
 import { ManualClock, settle } from "../../testing/manual-clock.ts";
 import { Latch } from "../../testing/signals.ts";
 
-/** An engine, and what it told the storage of its slots, in order. */
+/** An engine, and the slots that it registered with the storage, in order. */
 async function makeReporting(params: EngineParams = {}) {
   const reported: { operation: string; node: string; slots: Record<string, number> }[] = [];
   const made = await makeEngine({

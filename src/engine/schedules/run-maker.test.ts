@@ -227,7 +227,7 @@ describe("what is due, when a caller requests it,", () => {
 });
 
 describe("a turn", () => {
-  /** A clock on which every look at it takes so long. */
+  /** A clock that moves on by this much each time it is read. */
   async function makeMaker(lookMs: number) {
     const clock = new ManualClock();
     const storage = await openMemory(clock);

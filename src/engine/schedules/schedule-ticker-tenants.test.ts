@@ -6,7 +6,7 @@ import { until } from "../../testing/signals.ts";
 
 const SLICE = 50;
 
-/** A scheduler that keeps a list of what it fired, transaction by transaction, each of which takes so long. */
+/** A ticker, and a list of the schedules that each transaction fired. A transaction takes this long. */
 async function makeWatched({ sliceMs = 0 }: { sliceMs?: number } = {}) {
   const clock = new ManualClock();
   const slices: (readonly Fire[])[] = [];

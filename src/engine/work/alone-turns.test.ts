@@ -5,7 +5,7 @@ import { settle } from "../../testing/manual-clock.ts";
 import { Latch } from "../../testing/signals.ts";
 import { AloneTurns, OTHERS_FIRST_MS } from "./alone-turns.ts";
 
-/** Has tasks with these ids lost twice, so that they wait to run alone. */
+/** Creates tasks with these ids that were lost twice: they wait to run alone. */
 async function loseTwice(storage: Storage, ids: readonly string[], lane = "tasks"): Promise<void> {
   const limits = { maxQueueSize: 1_000, maxQueueSizeTotal: 100_000, maxPerAgent: 1_000 };
   const tasks = ids.map((id) => newTask({ id, lane, agent: "poison", maxRetriesIfLost: 100 }));

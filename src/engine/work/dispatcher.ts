@@ -1,4 +1,3 @@
-import { errorText } from "../../attempts/attempt-error.ts";
 import type { AgentName } from "../../model/agent.ts";
 import { RotaError } from "../../model/errors.ts";
 import { isTerminal } from "../../model/task-state.ts";
@@ -9,23 +8,16 @@ import { AheadTasks } from "./ahead-tasks.ts";
 import { type AlonePhase, AloneTurns } from "./alone-turns.ts";
 import type { Begun } from "./begun-attempts.ts";
 import type { Completed, Completer, Finish } from "./completer.ts";
+import { afterFailure, FaultyEndSearch } from "./faulty-end-search.ts";
 import type { Capacity, ClaimBounds, LaneClaim, LaneSlots, SlotHolder } from "./lane-slots.ts";
 import { LINGER_MS, LookAhead } from "./look-ahead.ts";
 import type { MetricsByTenant } from "./metrics-by-tenant.ts";
 import type { Runner } from "./runner.ts";
 import type { RunningBytes } from "./running-bytes.ts";
+import { UnflushedEnds } from "./unflushed-ends.ts";
 
-/** Ends of attempts written in one transaction: a larger one would make other writes wait longer. */
-const FINISHES_MAX = 200;
 /** Signals can be lost: the dispatcher tries to claim from every lane at least this often. */
 const POLL_MS = 5_000;
-/**
- * Exchanges whose ends are not yet stored for good. Each keeps a connection until its flush: the others are for reads and
- * inserts while the disk is slow.
- */
-const NOT_DURABLE_MAX = 3;
-/** After this many failures on its own, for reasons other than the connection, an end counts as one that cannot be stored. */
-const ALONE_TRIES_MAX = 5;
 const STOPPING = "not started: its node was stopping";
 const OUT_OF_MEMORY = "not started: the tasks that run in its process hold too much memory";
 const OVER_SHARE = "not started: the tasks of its tenant hold their share of its process's memory";
@@ -63,12 +55,9 @@ export class Dispatcher extends Service<DispatcherOptions> {
   #closing = false;
   #begun = 0;
   #ended = 0;
-  /** Exchanges whose ends are written, but may still be lost, with the tokens of these ends. */
-  readonly #notDurable = new Map<Promise<void>, ReadonlySet<number>>();
-  /** How many of them had to be written again. */
-  #notKept = 0;
+  readonly #unflushed = new UnflushedEnds();
   #lookedAt: number;
-  #finishesMax = FINISHES_MAX;
+  readonly #faultyEndSearch = new FaultyEndSearch();
   /** Attempts that lost their lease while an exchange was under way. */
   readonly #fencedEarly = new Set<number>();
   readonly #turns: AloneTurns;
@@ -216,21 +205,18 @@ export class Dispatcher extends Service<DispatcherOptions> {
   /** Whether the ends of all attempts so far are stored for good. */
   get flushed(): boolean {
     const { completer } = this.options;
-    return this.#begun === this.#ended && this.#notDurable.size === 0 && completer.finishes === 0;
+    return this.#begun === this.#ended && this.#unflushed.size === 0 && completer.finishes === 0;
   }
 
   /** One tick, until its ends are stored for good. Throws if they may be lost: they are in the completer again. */
   async flush(): Promise<void> {
-    const notKept = this.#notKept;
-    await this.tick();
-    await Promise.all(this.#notDurable.keys());
-    if (this.#notKept > notKept)
+    if (!(await this.#unflushed.areKept(() => this.tick())))
       throw new RotaError("storage_unavailable", "the storage did not keep the ends");
   }
 
   /** Whether this attempt is held ahead, or an end of it is written, but may still be lost. It is then written again. */
   keeps(token: number): boolean {
-    return this.#ahead.has(token) || [...this.#notDurable.values()].some((tokens) => tokens.has(token));
+    return this.#ahead.has(token) || this.#unflushed.has(token);
   }
 
   get exchanges(): { readonly begun: number; readonly ended: number } {
@@ -244,7 +230,7 @@ export class Dispatcher extends Service<DispatcherOptions> {
   }
 
   async tick(): Promise<number> {
-    if (this.#notDurable.size >= NOT_DURABLE_MAX) await Promise.race(this.#notDurable.keys());
+    await this.#unflushed.room();
     this.#lookNowAndThen();
     await this.#lookForAloneNowAndThen();
     const { completer, slots, memory } = this.options;
@@ -255,7 +241,7 @@ export class Dispatcher extends Service<DispatcherOptions> {
     if (lingersMs > 0) return lingersMs;
     this.#endedIn.clear();
     this.#lingersUntil = Number.POSITIVE_INFINITY;
-    const taken = completer.take(this.#finishesMax);
+    const taken = completer.take(this.#faultyEndSearch.max);
     const begun = this.#ahead.begun.take(taken.finishes, { areAll: completer.finishes === 0 });
     const completed = this.#withoutWaiting(taken);
     if (completed.finishes.some((finish) => this.options.spansLanes(finish))) slots.wakeAll();
@@ -358,8 +344,8 @@ export class Dispatcher extends Service<DispatcherOptions> {
   }
 
   #mayClaim(): boolean {
-    // While the dispatcher searches for an end that cannot be stored, a claim could be another cause of a failure.
-    return this.#claiming && this.#finishesMax === FINISHES_MAX;
+    // During the search for an end that cannot be stored, a claim could be another cause of a failure.
+    return this.#claiming && !this.#faultyEndSearch.isOn;
   }
 
   #lookNowAndThen(): void {
@@ -409,22 +395,19 @@ export class Dispatcher extends Service<DispatcherOptions> {
 
   /** Ends that a crash of the database may have lost are written again. Their slots are free already. */
   #keepUntilDurable(finishes: readonly Finish[], answer: FinishedAndClaimed, durable: Promise<void>): void {
-    const kept = durable
-      .then(
-        () => this.#wroteDown(finishes, answer),
-        () => {
-          this.#notKept += 1;
-          const again = finishes.map((finish) => ({ ...finish, freesSlot: false }));
-          this.options.completer.giveBack({ finishes: again, progress: [] });
-          this.wake();
-        },
-      )
-      .finally(() => this.#notDurable.delete(kept));
-    this.#notDurable.set(kept, new Set(finishes.map(({ token }) => token)));
+    const tokens = finishes.map(({ token }) => token);
+    this.#unflushed.add(tokens, durable, {
+      onFlushed: () => this.#wroteDown(finishes, answer),
+      onLost: () => {
+        const again = finishes.map((finish) => ({ ...finish, freesSlot: false }));
+        this.options.completer.giveBack({ finishes: again, progress: [] });
+        this.wake();
+      },
+    });
   }
 
   #wroteDown(finishes: readonly Finish[], answer: FinishedAndClaimed): void {
-    const { metrics, memory, onRetryAt, onEnded } = this.options;
+    const { metrics, memory, completer, onRetryAt, onEnded } = this.options;
     const states = new Map(answer.finished.map(({ token, state }) => [token, state]));
     let hasEnded = answer.expired.length > 0;
     for (const { token, tenant, lane, agent, settlement, callsBack, heldBytes } of finishes) {
@@ -438,14 +421,8 @@ export class Dispatcher extends Service<DispatcherOptions> {
     }
     metrics.expired(answer.expired);
     if (hasEnded) onEnded();
-    this.#askForMore();
-  }
-
-  /** After a success the next exchange may be twice as large; once no ends are left, of full size. */
-  #askForMore(): void {
-    if (this.#finishesMax === FINISHES_MAX) return;
-    const left = this.options.completer.finishes;
-    this.#finishesMax = left === 0 ? FINISHES_MAX : Math.min(this.#finishesMax * 2, FINISHES_MAX);
+    if (!this.#faultyEndSearch.isOn) return;
+    this.#faultyEndSearch.succeeded(completer.finishes);
     this.wake();
   }
 
@@ -508,22 +485,18 @@ export class Dispatcher extends Service<DispatcherOptions> {
     this.options.completer.putBack(claimed, error);
   }
 
-  /**
-   * Keeps the ends after a failed write. If the connection is not the cause, one of the ends may be. The dispatcher halves the
-   * group until that end is alone, so that it does not block the others. After some tries its task fails.
-   */
+  /** Keeps the ends after a failed write. If the connection is not the cause, one of the ends may be. */
   #keep(completed: Completed, error: unknown): void {
     const { completer } = this.options;
     const [first, second] = completed.finishes;
-    if (first !== undefined && !isStorageAway(error)) {
-      this.#finishesMax = Math.max(Math.floor(completed.finishes.length / 2), 1);
-      if (second === undefined) {
-        completer.giveBack({ ...completed, finishes: [] });
-        completer.giveBackLast(blamed(first, error));
-        return;
-      }
+    const isSuspect = first !== undefined && !isStorageAway(error);
+    if (isSuspect) this.#faultyEndSearch.failed(completed.finishes);
+    if (!isSuspect || second !== undefined) {
+      completer.giveBack(completed);
+      return;
     }
-    completer.giveBack(completed);
+    completer.giveBack({ ...completed, finishes: [] });
+    completer.giveBackLast(afterFailure(first, error));
   }
 }
 
@@ -541,14 +514,4 @@ interface Exchange {
   readonly begun: readonly Begun[];
   readonly claims: readonly LaneClaim[];
   readonly bounds: ClaimBounds;
-}
-
-/** An end whose write failed on its own: it is tried again, or replaced by a failure of its task. */
-function blamed(finish: Finish, error: unknown): Finish {
-  const failures = finish.failures + 1;
-  if (failures < ALONE_TRIES_MAX) return { ...finish, failures };
-  const settlement = { to: "failed", error: `its end could not be stored: ${errorText(error)}` } as const;
-  // Usage and summary may be what cannot be stored: they are left out.
-  const { usage: _, summary: __, ...bare } = finish;
-  return { ...bare, failures, settlement };
 }

@@ -249,7 +249,7 @@ describe("when the storage is away,", () => {
   test("an insert is repeated under the same ids, and nothing is stored twice", async () => {
     let failures = 2;
     const { intake, clock, storage, batches, reported } = await makeIntake({
-      // The second time everything was written, and only the answer got lost.
+      // The second time everything was written, and only the response was lost.
       after: () => {
         if (failures-- > 0) throw away();
       },

@@ -125,7 +125,7 @@ describe("an attempt that has to give way to a critical task", () => {
     await clock.advance(3_000);
     await engine.intake.add(critical("critical"));
     await settle();
-    // Signals may be doubled, and so may the tokens in one.
+    // Signals may come twice, and one may name a token twice.
     for (const signal of signals) {
       if (signal.kind === "fenced")
         engine.onSignal({ ...signal, tokens: [...signal.tokens, ...signal.tokens] });

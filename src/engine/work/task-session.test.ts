@@ -12,7 +12,7 @@ import { readTaskSession } from "./task-session.ts";
 const SHOWN = { generation: 3, contextWindow: null, turns: [] };
 const SESSION: SessionTurns = { ...SHOWN, turnsLength: 70 };
 
-/** An attempt, and what reads its session from a storage that answers so. */
+/** An attempt, and a function that reads its session from a storage that returns this. */
 async function reading(answer: () => Promise<SessionTurns | null>, session: string | null = "user:42") {
   const clock = new ManualClock();
   const asked: ReadTurnsParams[] = [];

@@ -44,7 +44,7 @@ test("ends are pending together: a plain one does not hide that another still wa
     expect(pending).toEqual(["plain", "with a writ"]);
     return answers;
   });
-  // Long enough for the plain end, which waits for nothing.
+  // Long enough for the end whose result asks for nothing.
   await new Promise(setImmediate);
   expect(pending).toEqual(["plain"]);
   written.resolve();

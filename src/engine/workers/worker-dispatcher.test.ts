@@ -9,8 +9,14 @@ import { MetricsByTenant } from "../work/metrics-by-tenant.ts";
 import { WorkerDispatcher } from "./worker-dispatcher.ts";
 import { POLLS_MAX } from "./worker-polls.ts";
 
-/** `claimed`: what each poll gets; left out: what the storage has for it. */
-async function openDispatcher({ claimed }: { claimed?: (poll: WorkerPoll) => AssignedTask[] } = {}) {
+/** `claimed`: what each poll gets; left out: what the storage has for it. `refused`: the ends that cannot be stored. */
+async function openDispatcher({
+  claimed,
+  refused = [],
+}: {
+  claimed?: (poll: WorkerPoll) => AssignedTask[];
+  refused?: readonly number[];
+} = {}) {
   const clock = new ManualClock();
   const written: number[][] = [];
   const asked: string[][] = [];
@@ -30,6 +36,7 @@ async function openDispatcher({ claimed }: { claimed?: (poll: WorkerPoll) => Ass
           asked.push(params.polls.map(({ worker }: { worker: string }) => worker));
           shares.push(...params.polls.map(({ max }: { max: number }) => max));
           reported.push(params.progress.map(({ progress }: { progress: unknown }) => progress));
+          if (written.at(-1)?.some((token) => refused.includes(token))) throw new Error("no room for it");
         }
       },
     },
@@ -123,6 +130,30 @@ test("reports of progress that wait to be written are one for each attempt, the 
   await dispatcher.tick();
   await Promise.all(all);
   expect(reported).toEqual([[297, 298, 299]]);
+});
+
+test("an end that cannot be stored fails for its own caller only: the others are stored, and progress waits no longer", async () => {
+  const { dispatcher, finish, poll, written, asked } = await openDispatcher({ refused: [2] });
+  const ends = Promise.allSettled([1, 2, 3].map((token) => finish("acme", token)));
+  const progress = dispatcher.report({ worker: "wrk_1", seq: 4, token: 4, progress: "half" });
+  const worker = await poll("acme", ["py"]);
+  await dispatcher.tick().catch(() => undefined);
+  await progress;
+  expect((await ends).map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+  expect(written).toEqual([[1, 2, 3], [1], [2], [3]]);
+  await dispatcher.tick();
+  expect(asked.at(-1)).toEqual([worker]);
+});
+
+test("an end is stored although a poll of the same transaction fails", async () => {
+  const claimed = () => {
+    throw new Error("no tasks");
+  };
+  const { dispatcher, finish, poll } = await openDispatcher({ claimed });
+  const end = finish("acme", 1);
+  await poll("acme", ["py"]);
+  await dispatcher.tick().catch(() => undefined);
+  expect(await end).toBe(null);
 });
 
 test("polls that want more than an exchange may assign get equal shares, smaller ones once tasks are large", async () => {

@@ -288,13 +288,10 @@ export class WorkerDispatcher extends Service<WorkerDispatcherOptions> {
         this.polls.asked(poll);
         if (!poll.isOver) this.#new.add(poll);
       }
-      if (ends.length > 1 && !isStorageAway(error)) {
-        // One of the ends may be the cause: each is written by itself.
-        for (const end of ends) await this.#exchange([end], [], []);
-        return;
-      }
-      for (const { reject } of ends) reject(error);
       for (const { written } of progress) written.resolve();
+      const isShared = ends.length + progress.length + polls.length > 1;
+      if (ends.length > 0 && isShared && !isStorageAway(error)) return this.#exchangeApart(ends);
+      for (const { reject } of ends) reject(error);
       throw error;
     }
     this.#isHeldBack = answer.held;
@@ -304,6 +301,19 @@ export class WorkerDispatcher extends Service<WorkerDispatcherOptions> {
     this.#settle(ends, answer);
     this.options.metrics.expired(answer.expired);
     if (answer.expired.length > 0) this.options.onEnded();
+  }
+
+  /** Writes each end by itself: one that cannot be stored must not fail the others. Only its own caller gets its error. */
+  async #exchangeApart(ends: readonly Ending[]): Promise<void> {
+    for (const [index, end] of ends.entries()) {
+      try {
+        await this.#exchange([end], [], []);
+      } catch (error) {
+        if (!isStorageAway(error)) continue;
+        for (const { reject } of ends.slice(index + 1)) reject(error);
+        throw error;
+      }
+    }
   }
 
   /** How many tasks each poll may get from one exchange: equal shares, if they want too many together. */

@@ -8,13 +8,17 @@ import { WorkerDispatcher } from "./worker-dispatcher.ts";
 import { WorkerRecords } from "./worker-records.ts";
 import { WorkerWatch } from "./worker-watch.ts";
 
-async function openWatch() {
+/** `onWatched`: called once the storage has returned its workers, before the watch knows them. */
+async function openWatch({ onWatched = () => {} }: { onWatched?: (watch: WorkerWatch) => void } = {}) {
   const clock = new ManualClock();
   const renewed: (readonly string[])[] = [];
   const storage = meddle(await openMemory(clock), {
     before: ({ operation, params }) => {
       if (operation === "workers.renew")
         renewed.push(params.signs.map(({ worker }: { worker: string }) => worker));
+    },
+    after: ({ operation }) => {
+      if (operation === "workers.watch") onWatched(watch);
     },
   });
   const service = { clock, log: new RecordingLog(), random: () => 0.5, storage };
@@ -29,7 +33,7 @@ async function openWatch() {
     onAssigned: () => {},
     onPutBack: () => {},
   });
-  const watch = new WorkerWatch({
+  const watch: WorkerWatch = new WorkerWatch({
     ...service,
     ...{ dispatcher, metrics },
     records: new WorkerRecords({ storage, clock }),
@@ -57,4 +61,12 @@ test("signs are written often enough for a short lease before the next look lear
     await clock.advance(1_000);
   }
   expect(renewed).toEqual([[long.id], [short.id], [short.id], [short.id]]);
+});
+
+test("an attempt that was assigned while the storage returned its workers is looked at when it is due", async () => {
+  const { clock, storage, watch } = await openWatch({
+    onWatched: (each) => each.expect(clock.now() + 1_000),
+  });
+  await storage.workers.register(newWorker({ leaseMs: 15_000 }));
+  expect(await watch.tick()).toBe(1_000);
 });

@@ -72,8 +72,8 @@ export class WorkerWatch extends Service<WorkerWatchOptions> {
   #prunedAt: number;
   /** How many workers of each tenant this node found lost. */
   readonly #lost = new Map<string, number>();
-  /** When an attempt is overdue next, by the storage's clock. */
-  #dueAt: number | null = null;
+  /** When an attempt is overdue next, by the storage's clock; Infinity: none is held. */
+  #dueAt = Number.POSITIVE_INFINITY;
 
   constructor(options: WorkerWatchOptions) {
     super(options);
@@ -105,7 +105,7 @@ export class WorkerWatch extends Service<WorkerWatchOptions> {
 
   /** A worker got an attempt that will be overdue at this time of the storage's clock. */
   expect(dueAt: number): void {
-    if (this.#dueAt !== null && this.#dueAt <= dueAt) return;
+    if (this.#dueAt <= dueAt) return;
     this.#dueAt = dueAt;
     this.wake(Math.max(dueAt - this.options.storageNow(), 0));
   }
@@ -121,7 +121,7 @@ export class WorkerWatch extends Service<WorkerWatchOptions> {
     await this.#writeSigns();
     const lookMs = this.#lookMs();
     if (this.clock.monotonic() - this.#lookedAt >= lookMs) await this.#look();
-    if (this.#dueAt !== null && this.#dueAt <= this.options.storageNow()) await this.#endOverdue();
+    if (this.#dueAt <= this.options.storageNow()) await this.#endOverdue();
     if (this.#hasCritical) {
       this.#hasCritical = false;
       await this.options.storage.workers.preempt({ limit: CRITICALS_MAX });
@@ -179,10 +179,9 @@ export class WorkerWatch extends Service<WorkerWatchOptions> {
     const now = this.clock.monotonic();
     this.#lookedAt = now;
     this.#leaseSinceLookMs = Number.POSITIVE_INFINITY;
-    const { workers, any, nextDueAt } = await this.options.storage.workers.watch();
+    const { workers, any, nextDueAt } = await this.#watched();
     this.options.dispatcher.correctHeld(new Map(workers.map(({ worker, held }) => [worker, held])));
     await this.options.records.check(workers);
-    this.#dueAt = nextDueAt;
     if (any || nextDueAt !== null) this.#knownAt = now;
     const live = workers.filter(({ lost }) => !lost);
     this.#leaseMinMs = Math.min(this.#leaseSinceLookMs, ...live.map(({ leaseMs }) => leaseMs));
@@ -285,8 +284,22 @@ export class WorkerWatch extends Service<WorkerWatchOptions> {
       await this.takeBack(worker, attempts, { counted: true, error: WORKER_LOST });
     }
     await Promise.all(overdue.filter(({ reason }) => reason !== "unnamed").map((each) => this.#end(each)));
-    const { nextDueAt } = await storage.workers.watch();
-    this.#dueAt = nextDueAt;
+    await this.#watched();
+  }
+
+  /** The workers as they are now, and when an attempt is overdue next. */
+  async #watched(): Promise<Watched> {
+    const before = this.#dueAt;
+    // Reset before the query, which may not see an attempt that `expect` is called for meanwhile.
+    this.#dueAt = Number.POSITIVE_INFINITY;
+    try {
+      const watched = await this.options.storage.workers.watch();
+      this.#dueAt = Math.min(this.#dueAt, watched.nextDueAt ?? Number.POSITIVE_INFINITY);
+      return watched;
+    } catch (error) {
+      this.#dueAt = Math.min(this.#dueAt, before);
+      throw error;
+    }
   }
 
   async #end({ worker, seq, token, reason, task }: OverdueAttempt): Promise<void> {
@@ -318,7 +331,7 @@ export class WorkerWatch extends Service<WorkerWatchOptions> {
     const waits = [
       this.#lookedAt + this.#lookMs() - now,
       this.#isKnown ? this.#prunedAt + PRUNE_EVERY_MS - now : Number.POSITIVE_INFINITY,
-      this.#dueAt === null ? Number.POSITIVE_INFINITY : this.#dueAt - this.options.storageNow(),
+      this.#dueAt - this.options.storageNow(),
       this.#signs.size > 0 || this.options.dispatcher.polls.size > 0
         ? this.#signedAt + this.#signsMs - now
         : Number.POSITIVE_INFINITY,

@@ -14,7 +14,7 @@ async function shared() {
   return { clock, storage, open };
 }
 
-/** The same storage for a node that gets no signal of what the others do. */
+/** The same storage for a node that gets no signals of the others. */
 function deaf(storage: Storage): Storage {
   return { ...storage, subscribe: () => () => {} };
 }

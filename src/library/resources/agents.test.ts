@@ -10,7 +10,7 @@ import { Latch, until } from "../../testing/signals.ts";
 import { sealHeaders } from "../registries/agent-secrets.ts";
 import { SecretBox } from "../registries/secret-box.ts";
 
-/** An address that is public, so that nothing has to be looked up. */
+/** A public address: no name has to be resolved. */
 const URL_OF_USER = "https://93.184.216.34/run";
 const HTTP = { type: "http", url: URL_OF_USER } as const;
 const MODEL = { type: "openai", baseUrl: "https://93.184.216.34/v1", model: "m" } as const;
@@ -514,7 +514,7 @@ describe("a stored agent", () => {
 });
 
 describe("on several nodes", () => {
-  /** Two nodes; of what happens on the first, the second is told only if `signals`. Only the second runs tasks. */
+  /** Two nodes. The second runs tasks; it gets the signals of the first only if `signals`. */
   async function twoNodes({
     signals = true,
     meddler = {},

@@ -11,7 +11,7 @@ import { examine } from "./doctor.ts";
 let storage: Storage | undefined;
 afterEach(() => storage?.close());
 
-/** What the doctor says of clocks when the storage's answer takes `tookMs` and shows a clock that is off by `aheadMs`. */
+/** The findings about clocks if the storage takes `tookMs` to respond and its clock is off by `aheadMs`. */
 async function clockFindings({ tookMs, aheadMs }: { tookMs: number; aheadMs: number }) {
   const clock = new ManualClock();
   const opened = await openSqlite({ path: ":memory:", clock });

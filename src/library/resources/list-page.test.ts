@@ -4,7 +4,7 @@ import { STEPS_PER_TURN } from "../../services/work-turns.ts";
 
 const MIB = 1_048_576;
 
-/** Walks through all pages of a list and answers how many tasks each has, and all of them. */
+/** Reads all pages of a list. Returns how many tasks each page has, and all tasks. */
 async function pagesOf(rota: Awaited<ReturnType<typeof openTestRota>>["rota"], limit: number) {
   const sizes: number[] = [];
   const ids: string[] = [];

@@ -9,7 +9,7 @@ const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 const HOURLY = { schedule: "every hour", message: "look around", tz: "UTC" };
 
-/** A Rota in which `meddle` happens right before each edit is written. */
+/** A Rota that calls `meddle` right before it writes an edit. */
 async function openMeddled(meddle: (storage: Awaited<ReturnType<typeof openMemory>>) => Promise<unknown>) {
   const clock = new ManualClock();
   const storage = await openMemory(clock);

@@ -266,7 +266,7 @@ describe("a limit of a tenant", () => {
         await expect(tenant.tasks.submitMany(more)).rejects.toMatchObject(refused);
         await expect(tenant.tasks.submitBatch({ tasks: more })).rejects.toMatchObject(refused);
       }
-      // What is new may be small enough.
+      // New tasks may be small enough.
       expect(await tenant.tasks.submitMany([one, { payload: 1 }])).toHaveLength(2);
       expect((await tenant.tasks.list()).count).toBe(4);
     });

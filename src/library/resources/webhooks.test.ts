@@ -9,7 +9,7 @@ import { Latch, until } from "../../testing/signals.ts";
 
 const SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
-/** A Rota that runs, with a receiver on this machine that answers with each status in turn, the last for ever. */
+/** A Rota that runs, with a receiver on this machine that responds with each status in turn, then always with the last. */
 async function open(params: TestRotaParams & { statuses?: number[] } = {}) {
   const { statuses = [204], options, ...rest } = params;
   const received: { body: Record<string, unknown>; headers: Record<string, unknown> }[] = [];
@@ -375,7 +375,7 @@ test.each([
 
 const DAY_MS = 24 * 3_600_000;
 
-/** A Rota with a configured secret and a second tenant, whose callbacks can be asked who signed them. */
+/** A Rota with a configured secret and a second tenant, and a receiver that checks which secret signed a callback. */
 async function openSigned({ environment = {} }: Pick<TestRotaParams, "environment"> = {}) {
   const clock = new ManualClock(Date.now());
   const webhooks = { allow: ["127.0.0.1"], secret: SECRET };

@@ -1,15 +1,5 @@
-import { setImmediate as yieldToOthers } from "node:timers/promises";
 import type { Engine } from "../../engine/engine.ts";
-import { tokenOf } from "../../engine/workers/attempt-token.ts";
-import type {
-  ClaimAnswer,
-  ClaimedAttempt,
-  DeliverableClaim,
-  LocalWorkers,
-  WorkerCaller,
-  WorkerInfo,
-} from "../../interface/workers.ts";
-import { taskJson } from "../../model/dependency-result.ts";
+import type { DeliverableClaim, LocalWorkers, WorkerCaller, WorkerInfo } from "../../interface/workers.ts";
 import { RotaError } from "../../model/errors.ts";
 import { optionalNumber } from "../../model/input/field-checks.ts";
 import {
@@ -20,35 +10,19 @@ import {
   parseHeartbeat,
   parseWorker,
 } from "../../model/input/worker-schema.ts";
-import type { DependencyResult } from "../../model/task.ts";
-import { type TaskRecord, toExecutorTask } from "../../model/task-record.ts";
 import { rfc3339 } from "../../model/text/rfc3339.ts";
 import { TURNS_MAX } from "../../model/turn.ts";
 import {
   ATTEMPTS_PER_REQUEST_MAX,
-  CLAIM_BYTES_MAX,
   CLAIM_WAIT_S_MAX,
   RELEASED,
   TENANT_WORKERS_MAX,
   WORKERS_MAX,
   workerState,
 } from "../../model/worker.ts";
-import type { StorageClock } from "../../services/storage-clock.ts";
-import {
-  ALL_AGENTS,
-  type AssignedTask,
-  CLAIMED_PER_POLL_MAX,
-  type Storage,
-  type WorkerAttempt,
-  type WorkerRecord,
-} from "../../storage/storage.ts";
+import { ALL_AGENTS, type WorkerAttempt, type WorkerRecord } from "../../storage/storage.ts";
+import { unknownWorker, WorkerClaims, type WorkerClaimsOptions } from "./worker-claims.ts";
 import { parseWorkerPage, workerCursor } from "./worker-page.ts";
-
-/** Bytes of claimed tasks that are serialized before other requests get their turn: a few milliseconds. */
-const SERIALIZED_PER_TURN = 524_288;
-
-/** When a worker that got nothing should ask again, and by how much that varies: they must not all ask at the same time. */
-const RETRY_IN_MS = { draining: 2_000, nearlyFull: 500, spread: 1_000 } as const;
 
 /** When a worker that found no room should register again: after a lease those that were killed no longer count. */
 const FULL_RETRY_SEC = { min: 5, spread: 5 } as const;
@@ -56,29 +30,18 @@ const FULL_RETRY_SEC = { min: 5, spread: 5 } as const;
 /** What a worker learns about claims when it registers. */
 const CLAIM_LIMITS = { maxWaitS: CLAIM_WAIT_S_MAX, finishesPerClaim: ATTEMPTS_PER_REQUEST_MAX } as const;
 
-export interface WorkersOptions {
-  readonly tenant: string;
-  readonly storage: Storage;
-  readonly storageClock: StorageClock;
-  readonly engine: Engine;
-  readonly random: () => number;
+export interface WorkersOptions extends WorkerClaimsOptions {
   readonly newWorkerId: () => string;
   /** Names the executor that already runs the tasks of an agent, if workers may not; null: they may. */
   readonly executorOf: (agent: string) => string | null;
-  /** The agents that a worker with these labels may not run. */
-  readonly excluded: (labels: WorkerRecord["labels"]) => readonly string[];
-  readonly contextWindow: (record: TaskRecord) => number | undefined;
-  /** The token with which an attempt calls Rota. `fence`: its fencing token. */
-  readonly taskToken: (record: TaskRecord, fence: number) => string;
   /** Throws while the scheduler is disabled. */
   readonly checkEnabled: () => void;
   readonly checkNotGone: () => void;
-  readonly isDraining: () => boolean;
 }
 
 export function createWorkers(options: WorkersOptions): LocalWorkers {
   const { tenant, storage, storageClock, engine, random } = options;
-  const claimSizes = new ClaimSizes();
+  const claims = new WorkerClaims(options);
 
   async function find(id: string): Promise<WorkerRecord> {
     const worker = id.includes("\0") ? null : await storage.workers.get({ tenant, id });
@@ -133,8 +96,7 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
       );
     for (const agent of agents) {
       const executor = agent === ALL_AGENTS ? null : options.executorOf(agent);
-      if (executor === null) continue;
-      throw alreadyServed(agent, executor);
+      if (executor !== null) throw alreadyServed(agent, executor);
     }
   }
 
@@ -154,70 +116,6 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
     return [...released];
   }
 
-  async function toClaimed(
-    assigned: readonly AssignedTask[],
-    { claimId, worker }: { claimId: string; worker: WorkerRecord },
-  ): Promise<{ attempts: ClaimedAttempt[]; taskTexts: string[]; left: AssignedTask[] }> {
-    const attempts: ClaimedAttempt[] = [];
-    const taskTexts: string[] = [];
-    const left: AssignedTask[] = [];
-    let bytes = 0;
-    let yieldedAt = 0;
-    for (const [index, each] of assigned.entries()) {
-      const dependencies =
-        each.task.spec.dependsOn && (await readDependencies(each.task, CLAIM_BYTES_MAX - bytes));
-      const attempt = toAttempt(each, claimId, worker.leaseMs, dependencies);
-      const text = taskJson(attempt.task);
-      const size = Buffer.byteLength(text);
-      if (attempts.length > 0 && bytes + size > CLAIM_BYTES_MAX) {
-        // The others would have to be serialized to know whether one of them fits.
-        left.push(...assigned.slice(index));
-        break;
-      }
-      bytes += size;
-      attempts.push(attempt);
-      taskTexts.push(text);
-      if (bytes - yieldedAt < SERIALIZED_PER_TURN) continue;
-      yieldedAt = bytes;
-      await yieldToOthers();
-    }
-    return { attempts, taskTexts, left };
-  }
-
-  function toAttempt(
-    { nonce, token, task: record, assignedAt }: AssignedTask,
-    claimId: string,
-    leaseMs: number,
-    dependencies: DependencyResult[] | undefined,
-  ): ClaimedAttempt {
-    const now = storageClock.now();
-    const { timeoutMs } = record.spec;
-    const contextWindow = options.contextWindow(record);
-    return {
-      attemptToken: tokenOf(nonce, claimId),
-      taskToken: options.taskToken(record, token),
-      number: record.attempts.at(-1)?.number ?? 1,
-      leaseMs,
-      timeoutMs: timeoutMs === null ? null : Math.max(timeoutMs - (now - assignedAt), 0),
-      ...(record.deadline === null ? {} : { deadlineInMs: Math.max(record.deadline - now, 0) }),
-      tenantId: tenant,
-      ...(contextWindow === undefined ? {} : { contextWindow }),
-      task: { ...toExecutorTask(record), ...(dependencies && { dependencies }) },
-    };
-  }
-
-  /** The results that fit; the worker reads the others one by one. */
-  async function readDependencies(record: TaskRecord, bytesLeft: number): Promise<DependencyResult[]> {
-    const { results } = await engine.workers.dependencies.read(record, new AbortController().signal);
-    let left = bytesLeft;
-    return results.map((dependency) => {
-      if ("omitted" in dependency) return dependency;
-      const size = Buffer.byteLength(JSON.stringify(dependency.result) ?? "null");
-      left -= size;
-      return left >= 0 ? dependency : { taskId: dependency.taskId, resultBytes: size, omitted: true };
-    });
-  }
-
   function checkRegistered(worker: WorkerRecord, agents: readonly string[] = []): void {
     if (worker.agents.includes(ALL_AGENTS)) return;
     const foreign = agents.find((agent) => !worker.agents.includes(agent));
@@ -226,59 +124,6 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
       "forbidden",
       `\`agents\`: this worker is not registered for the agent "${foreign}": register it again with that agent, or leave it out`,
     );
-  }
-
-  /** Waits for tasks. */
-  async function claimFor(
-    worker: WorkerRecord,
-    { claimId, max, waitS, agents, gone }: ClaimParams,
-  ): Promise<DeliverableClaim> {
-    const { id } = worker;
-    const { dispatcher } = engine.workers;
-    if (worker.lost) {
-      const { unknown } = await storage.workers.renew({ signs: [{ worker: id, polls: true }] });
-      engine.workers.records.changed(id);
-      if (unknown.length > 0) throw unknownWorker();
-    }
-    if (worker.draining) return undeliverable({ attempts: [], drain: true });
-    if (options.isDraining()) return undeliverable(drained(random));
-    const poll = () =>
-      dispatcher.poll({
-        worker,
-        claimId,
-        max: Math.min(max, claimSizes.maxOf(id)),
-        agents: agents ?? null,
-        except: () => options.excluded(worker.labels),
-        // Polls that began together must not all end at once. The dispatcher shortens long ones by up to a second more.
-        waitMs: waitS * 1_000 * (0.9 + 0.1 * random()),
-        gone,
-      });
-    let answer = await poll();
-    if (answer.empty === "gone") {
-      // Lost a moment ago: this claim is a sign of life.
-      engine.workers.records.changed(id);
-      const { unknown } = await storage.workers.renew({ signs: [{ worker: id, polls: true }] });
-      if (unknown.length === 0) answer = await poll();
-    }
-    if (answer.empty === "gone") throw unknownWorker();
-    if (answer.empty === "drained") return undeliverable({ attempts: [], drain: true });
-    if (answer.empty === "draining") return undeliverable(drained(random));
-    if (answer.empty !== undefined)
-      return undeliverable({
-        attempts: [],
-        ...(dispatcher.polls.isNearlyFull(tenant) && { retryInMs: retryInMs("nearlyFull", random) }),
-      });
-    const delivery = dispatcher.deliver(id, claimId, answer.assigned);
-    try {
-      const { attempts, taskTexts, left } = await toClaimed(answer.assigned, { claimId, worker });
-      claimSizes.note(id, { delivered: attempts.length, left: left.length });
-      delivery.hasOnly(answer.assigned.slice(0, attempts.length));
-      await dispatcher.putBack(id, left);
-      return { answer: { attempts }, taskTexts, ended: delivery.end };
-    } catch (error) {
-      await delivery.end({ sent: false });
-      throw error;
-    }
   }
 
   const resource: LocalWorkers = {
@@ -325,10 +170,10 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
       const worker = await findOwn(id, caller);
       checkRegistered(worker, claim.agents);
       engine.workers.watch.sign(worker, { polls: true });
-      if (finishes === undefined) return claimFor(worker, { waitS: 0, ...claim, gone });
+      if (finishes === undefined) return claims.respond(worker, { waitS: 0, ...claim, gone });
       const { attempts } = engine.workers;
       const { answers } = await attempts.beginFinish(id, finishes.map(toFinish));
-      const claimed = await claimFor(worker, { ...claim, waitS: 0, gone });
+      const claimed = await claims.respond(worker, { ...claim, waitS: 0, gone });
       try {
         return { ...claimed, answer: { ...claimed.answer, finished: await answers } };
       } catch (error) {
@@ -446,40 +291,12 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
   return resource;
 }
 
-/**
- * How many tasks the claims of a worker ask for, if fewer than it wants fitted into a response. All others would be claimed, read and
- * put back each time.
- */
-class ClaimSizes {
-  /** By worker; the oldest goes first. */
-  readonly #max = new Map<string, number>();
-
-  maxOf(worker: string): number {
-    return this.#max.get(worker) ?? CLAIMED_PER_POLL_MAX;
-  }
-
-  note(worker: string, { delivered, left }: { delivered: number; left: number }): void {
-    const max = this.maxOf(worker);
-    // Grows again with each full response.
-    const next = left > 0 ? delivered + 1 : delivered >= max ? 2 * max : max;
-    this.#max.delete(worker);
-    if (next >= CLAIMED_PER_POLL_MAX) return;
-    if (this.#max.size >= WORKERS_MAX) this.#max.delete(this.#max.keys().next().value ?? "");
-    this.#max.set(worker, next);
-  }
-}
-
 function alreadyServed(agentId: string, executor: string): RotaError {
   return new RotaError(
     "conflict",
     `the agent "${agentId}" already has an executor: ${executor}. Give the agent the executor {"type": "worker"}, or register another agent`,
     { details: { agentId } },
   );
-}
-
-interface ClaimParams extends Omit<ReturnType<typeof parseClaim>, "finishes"> {
-  readonly waitS: number;
-  readonly gone: AbortSignal;
 }
 
 interface Own {
@@ -505,23 +322,6 @@ function toReport(report: ReturnType<typeof parseAttemptHeartbeat>): Report {
 
 function toFinish({ retryable = true, usage, ...finish }: ReturnType<typeof parseAttemptFinish>): Finish {
   return { ...finish, retryable, ...(usage === undefined ? {} : { usage }) };
-}
-
-function undeliverable(answer: ClaimAnswer): DeliverableClaim {
-  return { answer, taskTexts: [], ended: async () => {} };
-}
-
-/** This node stops: the worker asks again, when another or the next one is there. */
-function drained(random: () => number): ClaimAnswer {
-  return { attempts: [], drain: true, retryInMs: retryInMs("draining", random) };
-}
-
-function retryInMs(why: "draining" | "nearlyFull", random: () => number): number {
-  return Math.round(RETRY_IN_MS[why] + random() * RETRY_IN_MS.spread);
-}
-
-function unknownWorker(): RotaError {
-  return new RotaError("unknown_worker", "worker not found: register it again with `POST /v1/workers`");
 }
 
 function unknownAttempt(): RotaError {

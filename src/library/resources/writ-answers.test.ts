@@ -8,7 +8,7 @@ import { Latch, until } from "../../testing/signals.ts";
 
 const LOOK = "/schedule in 1 hour: look again";
 
-/** A Rota with an agent `a` that answers so and may write writs. */
+/** A Rota with an agent `a` that returns this and may write writs. */
 async function open(executor: Executor, params: TestRotaParams = {}) {
   const opened = await openTestRota(params);
   const { rota } = opened;
@@ -27,7 +27,7 @@ async function schedules(rota: Rota) {
   return (await rota.schedules.list()).schedules;
 }
 
-/** The lines of an answer that tell how a writ fared. */
+/** The lines of a result that say what a writ did. */
 function replies(result: unknown): string[] {
   return String(result)
     .split("\n")
@@ -258,7 +258,7 @@ describe("an answer", () => {
       let isCut = false;
       const answer: Executor = () => {
         answers += 1;
-        // A model hardly ever says the same again.
+        // A model hardly ever returns the same text again.
         return answers === 1 ? LOOK : again;
       };
       const first = await open(answer, {

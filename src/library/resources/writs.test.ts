@@ -67,6 +67,6 @@ test("a list that is too long for an agent says how many more there are", async 
   }
   const { output } = await rota.writs.carryOut({ text: "/schedule list" });
   const lines = output.split("\n");
-  // A hundred of the active, the paused one, what says so, and the two lines around them.
+  // A hundred active schedules, the paused one, the line that says that there are more, and the two lines around them.
   expect([lines.length, lines.at(-2)]).toEqual([104, "and 2 more"]);
 });

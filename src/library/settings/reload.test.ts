@@ -384,7 +384,7 @@ describe("the storage", () => {
     const { rota, storage } = await openTestRota({
       options: { agents: { a: { maxInflight: 1 } } },
       meddler: {
-        // The first write is done, but neither it nor its undoing is answered.
+        // The storage does the first write, but its response and that of its undoing are lost.
         after: ({ operation }) => {
           if (broken && operation === "lanes.configure") throw away();
         },

@@ -1,11 +1,12 @@
 import { BULK_ACTIONS, BULK_IDS_MAX, BULK_LIMIT_MAX, BULK_TASK_STATES, type BulkAction } from "../bulk.ts";
 import { looksLikeTaskId } from "../task-id.ts";
+import type { TaskSelection } from "../task-selection.ts";
 import type { TaskState } from "../task-state.ts";
 import { type Fields, invalidField, isObject, quoted, withoutNulls } from "./field-checks.ts";
 import { boolean, choice, number, object } from "./kinds.ts";
 import { readFields } from "./read-fields.ts";
 import { type InputOf, type Kind, optional, type ReadOf, required, type Schema } from "./schema.ts";
-import { type ParsedTaskFilter, SELECTING_FIELDS, selectionOf } from "./task-filter-input.ts";
+import { SELECTING_FIELDS, selectionOf } from "./task-filter-input.ts";
 
 /** A filter with every field set is shorter than this. */
 const FILTER_LENGTH_MAX = 4_000;
@@ -45,9 +46,9 @@ export const BULK_REQUEST = {
   examples: [{ ...BULK.examples[0], dryRun: true }],
 } as const satisfies Schema;
 
-export type ParsedSelection = Omit<ParsedTaskFilter, "limit" | "cursor"> & {
+export interface ParsedSelection extends TaskSelection {
   readonly states: readonly TaskState[];
-};
+}
 
 export interface ParsedBulk {
   readonly action: BulkAction;

@@ -1,6 +1,7 @@
 import { checkScheduleId } from "../serial-id.ts";
 import { parseTaskCursor } from "../task-cursor.ts";
 import { TASK_ORDERS, type TaskOrder } from "../task-order.ts";
+import type { TaskSelection } from "../task-selection.ts";
 import { TASK_STATES, type TaskState } from "../task-state.ts";
 import { type Fields, invalidField } from "./field-checks.ts";
 import { agentId, choice, name, priority, sessionKey, text, time } from "./kinds.ts";
@@ -12,20 +13,7 @@ import { notChoice } from "./value-faults.ts";
 /** Names of these states in other systems. */
 const STATE_ALIASES: Readonly<Record<string, TaskState>> = { pending: "queued", completed: "done" };
 
-export interface ParsedTaskFilter extends Page {
-  readonly agent?: string;
-  readonly states?: readonly TaskState[];
-  readonly priority?: number;
-  /** Instead of `priority`: this priority and below. */
-  readonly priorityMax?: number;
-  readonly batch?: string;
-  readonly lane?: string;
-  readonly session?: string;
-  readonly schedule?: number;
-  readonly root?: string;
-  readonly search?: string;
-  readonly from?: number;
-  readonly to?: number;
+export interface ParsedTaskFilter extends TaskSelection, Page {
   readonly order?: TaskOrder;
 }
 
@@ -95,10 +83,12 @@ export function parseTaskFilter(filter: Fields): ParsedTaskFilter {
   };
 }
 
-type Selection = Omit<ParsedTaskFilter, keyof Page | "order">;
-
 /** The tasks that a filter selects. `given` is the filter as it was sent; `prefix` comes before the names of its fields. */
-export function selectionOf(read: ReadOf<typeof SELECTING_FIELDS>, given: Fields, prefix = ""): Selection {
+export function selectionOf(
+  read: ReadOf<typeof SELECTING_FIELDS>,
+  given: Fields,
+  prefix = "",
+): TaskSelection {
   const {
     agentId: agent,
     state,

@@ -154,7 +154,7 @@ test("below a base path it answers with and without it, and the page names it", 
 
 test("a link from elsewhere opens the dashboard, and reaches nothing else", async () => {
   const { url, ask } = await open();
-  // By hand, since `fetch` says itself what it is.
+  // By hand, since `fetch` sets these headers itself.
   const statusOf = async (method: string, path: string, mode: string) => {
     const lines = [
       `${method} ${path} HTTP/1.1`,

@@ -61,7 +61,7 @@ describe("each role may do what the table says and nothing else:", () => {
     for (const route of await allRoutes()) {
       // Streams have no end to wait for.
       if (/events|stream/.test(route.path) && route.method === "GET") continue;
-      // So that the rate of requests is not what refuses them.
+      // The rate limit must not be what refuses them.
       await clock.advance(1_000);
       const permission = route.access as Permission;
       const { status, body } = await askWith(own, pathOf(route), { method: route.method });
@@ -191,7 +191,7 @@ describe("requests of one key", () => {
       );
       return answers.map(({ status }) => status);
     };
-    // What is asked is of no importance: the parameter is wrong, so that it is cheap.
+    // A wrong parameter makes the request cheap; its result does not matter.
     expect(new Set(await statuses(200))).toEqual(new Set([400]));
     const { status, headers, body } = await askWith(busy, "/tasks");
     expect([status, errorAnswer.parse(body).code, headers.get("retry-after")]).toEqual([

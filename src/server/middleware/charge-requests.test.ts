@@ -33,7 +33,7 @@ describe("a key is charged", () => {
     const own = await key({});
     const statuses: number[] = [];
     const ask = () => askWith(own, "/v1/schedules/preview", PREVIEW);
-    // One after the other: so it is not their number at once that is refused.
+    // One after the other, so that the limit on requests in flight does not refuse them.
     for (let count = 0; count < 3; count += 1) statuses.push((await ask()).status);
     expect(statuses).toEqual([200, 200, 200]);
     expect((await askWith(own, "/tasks/stats")).status).toBe(200);
@@ -127,7 +127,7 @@ describe("a key is charged", () => {
     expect(refused.length).toBeGreaterThanOrEqual(4);
     expect(refused[0]?.headers.get("retry-after")).toBe("1");
     expect(errorAnswer.parse(refused[0]?.body)).toMatchObject({ details: { inFlight: 2, max: 2 } });
-    // They are over: so the next may begin.
+    // They have ended, and the next can begin.
     expect((await askWith(busy, "/v1/schedules/preview", PREVIEW)).status).toBe(200);
     const { body } = await askWith(calm, "/metrics");
     expect(body).toContain(`rota_requests_refused_total{reason="rate"} ${refused.length}`);

@@ -5,7 +5,7 @@ import { errorAnswer } from "../../api/error.ts";
 import { VERSION } from "../../version.ts";
 import { answerBrokenRequest } from "./broken-requests.ts";
 
-/** The status and the body of an answer on a bare connection. */
+/** The status and the body of a response on a bare connection. */
 function parseRaw(answer: string) {
   const [head = "", body = ""] = answer.split("\r\n\r\n");
   const headers = new Map(

@@ -13,7 +13,7 @@ import { Latch, until } from "../../testing/signals.ts";
 
 const PATH = "/v1/notifications/stream";
 
-/** Makes a schedule that is due every minute; answers its id. */
+/** Creates a schedule that is due every minute. Returns its id. */
 async function schedule({ ask }: Pick<TestServer, "ask">, fields: object = {}): Promise<number> {
   const json = { schedule: "every minute", message: "look", ...fields };
   return (await ask("/v1/schedules", { json })).body.scheduled_task.id;

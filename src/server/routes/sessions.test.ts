@@ -15,13 +15,13 @@ const MESSAGES = `${PATH}/messages`;
 const ACCEPT = { accept: "text/event-stream" };
 
 interface Chat extends TestServer {
-  /** Lets the agent `slow` answer everything. */
+  /** Lets the agent `slow` return. */
   readonly latch: Latch<unknown>;
-  /** What it was told. */
+  /** The messages that it received. */
   readonly messages: string[];
 }
 
-/** A server whose agent `slow` answers when the latch opens, and whose sessions have no debounce. */
+/** A server whose agent `slow` returns when the latch opens, and whose sessions have no debounce. */
 async function openChat(): Promise<Chat> {
   const server = await openTestServer({ options: { sessions: { debounceMs: 0 } } });
   const latch = new Latch<unknown>();
@@ -225,7 +225,7 @@ describe("a message that is waited for", () => {
     expect((await rota.tasks.get(taskId)).message).toBe("one\ntwo");
     const looked = vi.spyOn(served.tasks, "get");
     socket.destroy();
-    // Once for the answer that is not read, and once for the other messages in it.
+    // Once for the response that is not read, and once for the other messages in it.
     await until(() => looked.mock.calls.length >= 2);
     await settle();
     expect(await rota.tasks.get(taskId)).toMatchObject({ state: "delayed" });
@@ -242,7 +242,7 @@ describe("a message whose events are asked for", () => {
     expect(accepted?.event).toBe("accepted");
     const { taskId } = sentMessage.parse(accepted?.data);
     await until(async () => (await rota.tasks.get(taskId)).state === "running");
-    // What happens to others, even of the same session, is not told.
+    // The stream leaves out other tasks, even those of the same session.
     await ask(MESSAGES, { json: { message: "other", agentId: "index" } });
     await ask("/tasks", { json: { message: "other" } });
     latch.open("at last");

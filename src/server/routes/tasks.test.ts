@@ -362,7 +362,7 @@ test("the agent index, which stands for none named, has no share of the queue th
     429,
     { agentId: "index", queued: 3, maxQueue: 3, maxPerAgent: 1 },
   ]);
-  // What is counted here is what was counted there.
+  // Both routes return the same counts.
   const { queue } = (await ask("/scheduler/stats")).body;
   expect(queue).toEqual({ totalQueued: 3, totalInflight: 0, agentCounts: { index: 3 } });
 });

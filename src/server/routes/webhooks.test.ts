@@ -6,7 +6,7 @@ import { errorAnswer } from "../../api/error.ts";
 import { delivery, deliveryPage } from "../../api/webhooks.ts";
 import { until } from "../../testing/signals.ts";
 
-/** A server, and one that is called back and answers with this status. */
+/** A server, and a receiver of its callbacks that responds with this status. */
 async function startCalledBack(answer: () => number) {
   const received: string[] = [];
   const receiver = await serve((request, response) => {

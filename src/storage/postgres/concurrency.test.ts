@@ -241,7 +241,7 @@ describe("nodes that finish and claim at once", () => {
     ]);
   });
 
-  /** Ends some of what it holds, hands some back, and claims more. */
+  /** Ends some of the attempts that it holds, puts some back, and claims more. */
   async function workAtRandom(self: Node, random: (below: number) => number): Promise<void> {
     const { storage, node } = self;
     const claims = [LANE, OTHER_LANE].map((lane) => ({ lane, limit: 3 }));
@@ -282,7 +282,7 @@ describe("critical tasks that come in on one connection while others claim", () 
 
   const SLOTS = 4;
 
-  /** Fills its slots, ends one task at a time, and lets go of what the storage says it has lost. */
+  /** Fills its slots, ends one task at a time, and drops the attempts that the storage reports as lost. */
   async function workInSlots(
     { storage, node }: Node,
     random: (below: number) => number,

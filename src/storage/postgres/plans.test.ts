@@ -75,7 +75,7 @@ function ended(params: { readonly agent?: string }): Query {
   return query;
 }
 
-/** What is known before a list of tasks is read. */
+/** The parameters of a list of tasks. */
 const LOOK: LookedAround = {
   session: null,
   resting: 1_000_000,

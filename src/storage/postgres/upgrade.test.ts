@@ -10,7 +10,7 @@ import { openPostgres } from "./connection/open.ts";
 
 const MIGRATIONS = readMigrations(new URL("./migrations/", import.meta.url));
 
-/** A database as a Rota left it that knew so many migrations. */
+/** A database as a version of Rota with this many migrations left it. */
 async function olderDatabase(version: number, rows: string) {
   const database = await createTestDatabase();
   const admin = new Client({ connectionString: database.url });

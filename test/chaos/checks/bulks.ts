@@ -1,6 +1,6 @@
 import type { History } from "../history.ts";
 
-/** An action on many tasks that was accepted comes to its end, whichever process is killed, and says of each named task what it did. */
+/** A bulk action that was accepted ends, whichever process is killed, and reports the result for each named task. */
 export function bulks({ bulks: accepted = [] }: History): string[] {
   return accepted.flatMap(({ bulkId, state, filter, matched, done, failed, skipped }) => {
     const covered = done + failed + skipped;

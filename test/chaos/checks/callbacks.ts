@@ -76,7 +76,7 @@ function unlike(delivery: Delivery, { event, url }: Expected): string[] {
     .map(([name, value]) => `its ${name} is ${delivery[name as keyof Delivery]}, not ${value}`);
 }
 
-/** What is said of a delivery is what came of it. */
+/** The status of a delivery matches what its receiver saw. */
 function unproved(delivery: Delivery, list: readonly Callback[], history: History): string[] {
   const { status, tries, deliveryId } = delivery;
   const answers = list.map(({ answered }) => answered ?? 0);

@@ -33,7 +33,7 @@ interface Case {
   /** What the history has wrong, or why it is well all the same. */
   readonly name: string;
   readonly history: History;
-  /** What is said of it; null: nothing. */
+  /** The fault that the checks report; null: none. */
   readonly says: RegExp | null;
 }
 

@@ -6,7 +6,7 @@ import { deletedSchedules, isDueIn, momentsIn, type Timetable, timetables } from
 /** By default schedules are due every second. */
 const EVERY_SEC = 1;
 
-/** Every due moment has left one row, from the first to the last; and what it became is what its task became. */
+/** Every due time has one row, from the first to the last, with the same outcome as its task. */
 export function dueMoments(history: History): string[] {
   const { runs, tasks, schedules, fickle = [] } = history;
   const findings: string[] = [];

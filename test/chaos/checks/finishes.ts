@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { AttemptOutcome, Task } from "../../../src/model/task.ts";
 import type { Finish, History } from "../history.ts";
 
-/** What becomes of an attempt whose end a worker reported. */
+/** The outcome of an attempt whose end a worker reported. */
 const OUTCOMES: Readonly<Record<Finish["outcome"], readonly AttemptOutcome[]>> = {
   done: ["done"],
   failed: ["failed"],

@@ -4,11 +4,11 @@ import type { Acknowledgement } from "../history.ts";
 import type { Ledger } from "../ledger.ts";
 import type { Receivers } from "../receivers.ts";
 
-/** A client that has heard nothing for so long takes the answer for lost. */
+/** After this time without a response, a client takes it for lost. */
 const PATIENCE_MS = 2_500;
-/** A client that is answered nothing for so long after the end never will be. */
+/** A client that gets no response for this long after the end will never get one. */
 const NEVER_MS = 60_000;
-/** Longer than any node waits for its database before it answers. */
+/** Longer than any node waits for its database before it responds. */
 const LAST_ANSWER_MS = 60_000;
 const AWAY_PAUSE_MS = 100;
 
@@ -46,7 +46,7 @@ export abstract class Client {
   protected readonly ledger: Ledger;
   protected readonly receivers: Receivers;
   #achieved = false;
-  /** Requests whose answer was taken for lost: a node may still carry them out. */
+  /** Requests whose response was taken for lost: a node may still carry them out. */
   readonly #givenUp: Promise<unknown>[] = [];
   readonly #urls: readonly string[];
   readonly #key: string;
@@ -103,7 +103,7 @@ export abstract class Client {
     this.ledger.acknowledged.push(acknowledgement);
   }
 
-  /** The URL for a callback: another one each time, and only once in so many times. */
+  /** The URL for a callback: another one each time, and only for some of the tasks. */
   protected callbackUrl(field: string, oneIn: number): Readonly<Record<string, string>> {
     return this.chance.oneIn(oneIn) ? { [field]: this.receivers.newUrl(this.chance) } : {};
   }

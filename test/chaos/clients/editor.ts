@@ -60,7 +60,7 @@ export class Editor extends Client {
     this.#noteDue(kept, answered.body);
   }
 
-  /** A change that arrives late would count from then: of one that was not answered, nothing is known for good. */
+  /** A change without a response may still take effect later: from then on nothing is known of the schedule. */
   async #change(kept: Kept): Promise<void> {
     const { schedule, everySec } = this.chance.pick(TIMES);
     const answered = await this.ask(`/v1/schedules/${kept.id}`, { schedule, enabled: true }, "PATCH");

@@ -4,7 +4,7 @@ import { Client, type ClientDependencies } from "./client.ts";
 const NOT_FOUND = 404;
 const UNAUTHORIZED = 401;
 
-/** Gets hold of what others call their things, and tries what can be done with that; also without a key. */
+/** Learns the ids of other tenants, and tries what can be done with them, also without a key. */
 export class Snooper extends Client {
   protected readonly pauseMs = 400;
   readonly #others: readonly Ledger[];

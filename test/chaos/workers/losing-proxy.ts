@@ -5,16 +5,16 @@ import type { Finish } from "../history.ts";
 
 export interface LosingProxy {
   readonly url: string;
-  /** Every finish that a server answered, whether or not the worker got the answer. */
+  /** Every finish that a server responded to, whether or not the response reached the worker. */
   readonly finishes: readonly Finish[];
   /** From now on nothing gets through in either direction, and no connection is closed. */
   freeze(): void;
   thaw(): void;
-  /** The next answers to this call, as its path ends, are lost. A claim that carries ends is `/claim?finishes`. */
+  /** The next responses to calls whose path ends so are lost. A claim that carries ends is `/claim?finishes`. */
   loseNext(call: string, times: number): void;
-  /** The next answers to this call that hand out attempts never come, on connections that stay open. */
+  /** The next responses to this call that assign attempts never come, on connections that stay open. */
   swallowNext(call: string, times: number): void;
-  /** From now on about half of the answers are lost, after the server has carried out what was asked. */
+  /** From now on about half of the responses are lost, after the server has carried out the request. */
   loseAnswers(isLosing: boolean): void;
   close(): void;
 }
@@ -36,7 +36,7 @@ export async function startLosingProxy(nodeUrls: readonly string[], chance: Chan
   const doomed = new Map<string, number>();
   const swallowed = new Map<string, number>();
 
-  /** Whether a test asked for this to happen to the answer to this request. */
+  /** Whether a test asked for this to happen to the response to this request. */
   function isDue(calls: Map<string, number>, path: string): boolean {
     const call = [...calls.keys()].find((end) => path.endsWith(end));
     const left = call === undefined ? 0 : (calls.get(call) ?? 0);

@@ -30,7 +30,7 @@ export interface GarbageServer {
   readonly url: string;
   readonly rota: Rota;
   readonly routes: readonly GarbageRoute[];
-  /** What it took for a fault of its own. */
+  /** The errors that it logged as faults of its own. */
   readonly faults: readonly unknown[];
   /** The id of a task that is done. */
   readonly doneTask: string;
@@ -139,7 +139,7 @@ interface Described {
   readonly components: { readonly schemas: Readonly<Record<string, { examples: readonly unknown[] }>> };
 }
 
-/** No name of the examples leads anywhere: what is accepted must not reach out of this machine. */
+/** No host name of the examples resolves: accepted tasks must not call out of this machine. */
 function withExamples(routes: readonly KnownRoute[], { paths, components }: Described): GarbageRoute[] {
   return routes.map((route) => {
     const operation = paths[route.path.replaceAll(/:(\w+)/g, "{$1}")]?.[route.method.toLowerCase()];

@@ -43,7 +43,7 @@ export abstract class Client {
     this.ledger.acknowledged.push(acknowledgement);
   }
 
-  /** Sends a request to any process. The outcome is unknown unless `told` is called. */
+  /** Sends a request to any process. The outcome is unknown unless `onAnswer` is called. */
   protected ask<Answer>(
     what: string,
     request: (rota: Rota) => Promise<Answer>,

@@ -1,7 +1,7 @@
 import { isTerminal } from "../../../src/model/task-state.ts";
 import { User } from "./user.ts";
 
-/** Follows all events from beginning to end, and notes how late they come. */
+/** Follows all events from beginning to end, and records how late they come. */
 export class Listener extends User {
   protected readonly everyMs = 1_000;
 

@@ -28,7 +28,7 @@ export class Reader extends User {
     }
   }
 
-  /** Gives up soon: who waits and leaves must leave nothing behind. */
+  /** Gives up soon: a wait that is abandoned must leave nothing behind. */
   async #wait(taskId: string | undefined): Promise<void> {
     if (taskId === undefined) return;
     try {

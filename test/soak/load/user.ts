@@ -35,7 +35,7 @@ export abstract class User {
   protected abstract step(): Promise<void>;
 
   async run(): Promise<void> {
-    // Counted from the start rather than from the last step: slower answers must not make for less to do.
+    // Counted from the start and not from the last step: slower responses must not reduce the load.
     for (let due = performance.now(); !this.stop.aborted; ) {
       due += this.everyMs * (0.5 + this.chance.next());
       await this.#step();

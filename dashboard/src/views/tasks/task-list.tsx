@@ -29,7 +29,7 @@ interface TaskListProps {
   readonly group: string | undefined;
 }
 
-/** The tasks that match, with checkboxes for those who may act on them. */
+/** The tasks that match, with checkboxes for roles that may act on them. */
 export function TaskList(props: TaskListProps) {
   const { pages, entries, selection, canSelect, isSelecting, hidden, order, sort, group } = props;
   const { tasks, hasMore, isCut, loadMore, moreError, retryMore, searchOn } = pages;

@@ -36,7 +36,7 @@ test("a database that does not answer at all is away, and does not keep the stor
 });
 
 describe("an answer that is lost", () => {
-  /** One node whose storage reaches the database through a proxy that can lose answers. */
+  /** One node whose storage reaches the database through a proxy that can lose responses. */
   async function openBehindProxy() {
     const { first, url } = await openNodes(1);
     const proxy = await startCuttingProxy(url);
@@ -159,7 +159,7 @@ describe("a connection that breaks", () => {
         await insist(() => first.tasks.insert({ tasks, limits: ROOMY }));
         await insist(() => first.tasks.finishAndClaim({ node, finishes: [], progress: [], claims }));
       })();
-      // A few questions first, more each round: so it breaks a little later each time.
+      // Each round makes more queries first, so that the connection breaks a little later each time.
       for (let wait = 0; wait < round % 8; wait += 1) await admin.query("select 1");
       await breakAll(admin);
       await work;

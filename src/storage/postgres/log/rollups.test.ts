@@ -84,7 +84,7 @@ describe("a node that is killed in the middle of a slice", () => {
     await admin.query("update rota.rollup set tokens = tokens where kind = 'lane' and step = 86400");
     const killed = first.rollups.advance({ limit: 1_000 }).catch(() => null);
     const terminate = async () => {
-      // Within a transaction PostgreSQL shows who does what as it was when first asked.
+      // Within a transaction PostgreSQL returns the same `pg_stat_activity` as at the first read.
       await admin.query("select pg_stat_clear_snapshot()");
       const { rowCount } = await admin.query(
         `select pg_terminate_backend(pid) from pg_stat_activity

@@ -25,7 +25,7 @@ import type {
 
 prepareDatabases();
 
-/** One whose first moment is the number 1. */
+/** A schedule whose first due time is the number 1. */
 function create(storage: Storage, definition: Partial<ScheduleDefinition> = {}): Promise<ScheduleRecord> {
   return storage.schedules.create({
     tenant: TENANT,
@@ -59,7 +59,7 @@ function running(
   };
 }
 
-/** Fires the moment that it is due at, and goes on with the next number. */
+/** Fires the due time of a schedule; its next one is the next number. */
 function toFire(
   schedule: ScheduleRecord,
   { last = Number.MAX_SAFE_INTEGER, ...given }: FireOptions = {},
@@ -132,7 +132,7 @@ describe("nodes that fire the same schedules at once", () => {
     }
   });
 
-  /** Fires whatever is due, as a node does, and answers how much of it was this one's. */
+  /** Fires all that is due, as a node does. Returns how many runs this node made. */
   async function fireAll(storage: Storage, last: number): Promise<number> {
     let count = 0;
     for (;;) {

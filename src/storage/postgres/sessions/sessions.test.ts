@@ -71,7 +71,7 @@ describe("nodes that claim and finish tasks of the same sessions", () => {
     expect(await first.counters.recountAll()).toEqual([]);
   });
 
-  /** Ends what it holds, hands some of it back, and claims more. */
+  /** Ends or puts back the attempts that it holds, and claims more. */
   async function workAtRandom({ storage, node }: Node, random: (below: number) => number): Promise<void> {
     let held: readonly ClaimedTask[] = [];
     for (let round = 0; round < 60; round += 1) {

@@ -554,7 +554,7 @@ describe("a recount of a SQLite file", () => {
 });
 
 describe("a power cut", () => {
-  /** A file whose disk keeps only what was flushed. `cut` opens what is left of it. */
+  /** A file on a disk that keeps only what was flushed. `cut` opens what is left after a power cut. */
   async function openOnDisk() {
     const path = newPath();
     const disk = newPath();
@@ -707,7 +707,7 @@ describe("a disk that cannot be written", () => {
     await insert(storage, "a");
     breakDisk();
     await expect(insert(storage, "b")).rejects.toMatchObject(away);
-    // As a system does that drops what it could not write: a page of it is what it was before.
+    // As an operating system that drops a page that it could not write: the page has its old content again.
     const { size } = statSync(`${path}-wal`);
     writeSync(openSync(`${path}-wal`, "r+"), Buffer.alloc(16, 0xff), 0, 16, size - 2_000);
     mend();

@@ -8,7 +8,7 @@ import { FAST_FLUSHES_MAX, FAST_FLUSHES_MIN, WalSync } from "./wal-sync.ts";
 const FAST_MS = 0.1;
 const SLOW_MS = 5;
 
-/** A log whose flushes take `took.ms`, and which of the two ways they went. */
+/** A log whose flushes take `took.ms`, and which of the two ways of flushing each used. */
 function openLog() {
   const folder = mkdtempSync(join(tmpdir(), "rota-wal-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));

@@ -24,7 +24,7 @@ const WAYS: [what: string, submit: (rota: Rota, first: object) => Promise<string
   ],
 ];
 
-/** What ends the first one. Time moves only where the test moves it, so that no service polls. */
+/** Ends the first one. Time moves only where the test moves it, so that no service polls. */
 const ENDS: [how: string, first: object, end: (params: EndParams) => Promise<unknown>][] = [
   ["is done", {}, ({ held }) => held.end()],
   ["fails", { agentId: "failing" }, ({ held }) => held.end()],
