@@ -20,9 +20,9 @@ rota.agent("lead", async (task, { submit, signal }) => {
 });
 await rota.start();
 
-const lead = await rota.sessions.ask("user:42", { message: "On insects:", agentId: "lead" });
-console.log(lead.result);
-const { tasks } = await rota.tasks.list({ rootTaskId: lead.taskId });
+const { taskId } = await rota.tasks.submit({ message: "On insects:", agentId: "lead" });
+console.log((await rota.tasks.wait(taskId)).result);
+const { tasks } = await rota.tasks.list({ rootTaskId: taskId });
 console.log(tasks.map(({ agentId }) => agentId).join(" "));
 
 await rota.stop();

@@ -97,7 +97,9 @@ test.each(EXAMPLES)("%s prints what it says", async (example) => {
 });
 
 test("examples/README.md lists every example, and every folder of them", () => {
-  const listed = tableRows(read("examples/README.md")).map(([, example = ""]) => /\]\(([^)]+)\)/.exec(example)?.[1]);
+  const listed = tableRows(read("examples/README.md")).map(
+    ([, example = ""]) => /\]\(([^)]+)\)/.exec(example)?.[1],
+  );
   const present = readdirSync(join(ROOT, "examples")).filter((name) => name !== "README.md");
   expect(listed.sort()).toEqual(present.sort());
 });
@@ -425,7 +427,9 @@ test("docs/executors.md has every type of executor with its fields, and no other
 
 test("docs/configuration.md shows how the name of a variable follows from its option", () => {
   const shown = tableRows(section(read("docs/configuration.md"), "variables"));
-  const variables = new Map(OPTIONS.map(({ path, variable }) => [`\`${path.join(".")}\``, `\`${variable}\``]));
+  const variables = new Map(
+    OPTIONS.map(({ path, variable }) => [`\`${path.join(".")}\``, `\`${variable}\``]),
+  );
   expect(shown.length).toBeGreaterThan(2);
   for (const [option = "", variable] of shown) expect(variables.get(option), option).toBe(variable);
 });

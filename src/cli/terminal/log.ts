@@ -1,4 +1,6 @@
 import { pino } from "pino";
+import { ConnectionError } from "../../client/index.ts";
+import { RotaError } from "../../model/errors.ts";
 import { LOG_LEVELS, type Log, type LogLevel } from "../../model/log.ts";
 import { terminalLog } from "./terminal-log.ts";
 
@@ -31,11 +33,19 @@ function jsonLog(): Log {
       level: "debug",
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
-      serializers: { error: pino.stdSerializers.err },
+      serializers: { error: shownError },
     },
     // Synchronous: the last line before the process ends is the one that matters.
     pino.destination({ dest: 2, sync: true }),
   );
+}
+
+/** An error with its stack, to find its cause. One that is expected, such as that of a server that is away, has none. */
+function shownError(error: unknown): unknown {
+  if (error instanceof ConnectionError) return { type: error.name, message: error.message };
+  if (error instanceof RotaError && error.code !== "internal_error")
+    return { type: error.name, code: error.code, message: error.message };
+  return error instanceof Error ? pino.stdSerializers.err(error) : error;
 }
 
 /** Forwards entries at or above the level. All children share one level: those of pino keep the level of their creation. */
