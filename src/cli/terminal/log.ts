@@ -1,7 +1,6 @@
 import { pino } from "pino";
-import { ConnectionError } from "../../client/index.ts";
-import { RotaError } from "../../model/errors.ts";
 import { LOG_LEVELS, type Log, type LogLevel } from "../../model/log.ts";
+import { isExpectedError } from "./expected-error.ts";
 import { terminalLog } from "./terminal-log.ts";
 
 /** The log of a server, whose level can change while it runs. */
@@ -42,9 +41,7 @@ function jsonLog(): Log {
 
 /** An error with its stack, to find its cause. One that is expected, such as that of a server that is away, has none. */
 function shownError(error: unknown): unknown {
-  if (error instanceof ConnectionError) return { type: error.name, message: error.message };
-  if (error instanceof RotaError && error.code !== "internal_error")
-    return { type: error.name, code: error.code, message: error.message };
+  if (isExpectedError(error)) return { type: error.name, message: error.message };
   return error instanceof Error ? pino.stdSerializers.err(error) : error;
 }
 

@@ -27,7 +27,8 @@ function sentenceOf(error: unknown): string {
     return `${error.message}\nIs it running? Start it with "rota serve", or set its address with --url or ROTA_URL.`;
   }
   if (error instanceof RotaError && error.code === "unauthorized") {
-    return `${error.message}; give it with --key or ROTA_KEY`;
+    const which = /missing/.test(error.message) ? "it" : "another";
+    return `${error.message}; give ${which} with --key or ROTA_KEY`;
   }
   // Only a worker can register again: here its id is wrong.
   if (error instanceof RotaError && error.code === "unknown_worker") {
