@@ -8,24 +8,25 @@ rota.agent("reader", { lane: "subagent" }, async (task) => `${task.instruction}:
 rota.agent("writer", { lane: "subagent" }, async (task) =>
   (task.dependencies ?? []).map(({ result }) => result).join(", "),
 );
-rota.agent("lead", async (task, { signal }) => {
-  const topics = ["bees", "ants", "wasps"];
-  const { batchId, taskIds } = await rota.tasks.submitBatch({
-    agentId: "reader",
-    tasks: [
-      ...topics.map((topic) => ({ key: topic, instruction: topic })),
-      // Starts when all of them are done, and gets their results.
-      { agentId: "writer", instruction: "Sum it up", dependsOn: topics },
-    ],
-  });
-  // Cancelling the lead cancels its helpers.
-  signal.addEventListener("abort", () => void rota.tasks.cancelBatch(batchId).catch(() => {}));
-  const summary = await rota.tasks.wait(taskIds.at(-1) ?? "", { signal });
+rota.agent("lead", async (task, { submit, signal }) => {
+  // What a handler submits with its context is below its own task: cancelling that with `{ tree: true }` cancels all of it.
+  const read = (topic: string) => submit({ agentId: "reader", instruction: topic });
+  const readers = await Promise.all(["bees", "ants", "wasps"].map(read));
+  // Starts when all of them are done, and gets their results.
+  const dependsOn = readers.map(({ taskId }) => taskId);
+  const writer = await submit({ agentId: "writer", instruction: "Sum it up", dependsOn });
+  const summary = await rota.tasks.wait(writer.taskId, { signal });
   return `${task.message} ${summary.result}`;
 });
 await rota.start();
 
-const { result } = await rota.sessions.ask("user:42", { message: "On insects:", agentId: "lead" });
-console.log(result); // On insects: bees: two pages, ants: two pages, wasps: two pages
+const { taskId } = await rota.tasks.submit({ message: "On insects:", agentId: "lead" });
+console.log((await rota.tasks.wait(taskId)).result);
+const { tasks } = await rota.tasks.list({ rootTaskId: taskId });
+console.log(tasks.map(({ agentId }) => agentId).join(" "));
 
 await rota.stop();
+
+// Prints:
+// On insects: bees: two pages, ants: two pages, wasps: two pages
+// writer reader reader reader

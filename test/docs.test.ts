@@ -1,5 +1,5 @@
 import { execFile, spawnSync } from "node:child_process";
-import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, globSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -48,6 +48,7 @@ const PAGES = [
   "README.md",
   "CONTRIBUTING.md",
   "SECURITY.md",
+  "examples/README.md",
   ...globSync("docs/**/*.md", { cwd: ROOT }).sort(),
 ];
 const EXAMPLES = globSync("examples/*.ts", { cwd: ROOT, exclude: ["examples/*.test.ts"] }).sort();
@@ -93,6 +94,14 @@ test.each(EXAMPLES)("%s prints what it says", async (example) => {
   const promised = promisedOutput(read(example));
   expect(promised).toBeDefined();
   expect(await runProgram(join(ROOT, example))).toBe(promised);
+});
+
+test("examples/README.md lists every example, and every folder of them", () => {
+  const listed = tableRows(read("examples/README.md")).map(
+    ([, example = ""]) => /\]\(([^)]+)\)/.exec(example)?.[1],
+  );
+  const present = readdirSync(join(ROOT, "examples")).filter((name) => name !== "README.md");
+  expect(listed.sort()).toEqual(present.sort());
 });
 
 const programs = PAGES.flatMap((page) =>
@@ -395,16 +404,11 @@ function labelsOf(sample: string): string {
 
 /** `npx vitest run test/docs.test.ts -u` writes the table anew. */
 test("docs/configuration.md has every option as the schema describes it", async () => {
-  const rows = OPTIONS.map(({ path, variable, defaultValue, description }) => {
+  const rows = OPTIONS.map(({ path, defaultValue, description }) => {
     const shown = typeof defaultValue === "string" ? defaultValue : JSON.stringify(defaultValue);
-    return [
-      `\`${path.join(".")}\``,
-      shown === undefined ? "" : `\`${shown}\``,
-      `\`${variable}\``,
-      description,
-    ];
+    return [`\`${path.join(".")}\``, shown ? `\`${shown}\`` : "", description];
   });
-  const table = formatTable([["option", "default", "variable", ""], ...rows]);
+  const table = formatTable([["option", "default", ""], ...rows]);
   const page = replaceSection(read("docs/configuration.md"), "options", table);
   await expect(page).toMatchFileSnapshot(join(ROOT, "docs", "configuration.md"));
 });
@@ -419,6 +423,15 @@ test("docs/executors.md has every type of executor with its fields, and no other
         .join(", "),
     ]),
   );
+});
+
+test("docs/configuration.md shows how the name of a variable follows from its option", () => {
+  const shown = tableRows(section(read("docs/configuration.md"), "variables"));
+  const variables = new Map(
+    OPTIONS.map(({ path, variable }) => [`\`${path.join(".")}\``, `\`${variable}\``]),
+  );
+  expect(shown.length).toBeGreaterThan(2);
+  for (const [option = "", variable] of shown) expect(variables.get(option), option).toBe(variable);
 });
 
 test("docs/configuration.md shows the same configuration as JSON and as YAML", () => {

@@ -36,12 +36,33 @@ test.each([
   expect(String(stderr.mock.calls[0]?.[0])).toBe(`error: ${reason}\n`);
 });
 
+async function helpOf(args: readonly string[]): Promise<string> {
+  const written = vi.spyOn(process.stdout, "write").mockReturnValue(true);
+  const program = await createProgram(args);
+  await expect(program.parseAsync([...args], { from: "user" })).rejects.toThrow(CommanderError);
+  const help = written.mock.calls.map(([text]) => String(text)).join("");
+  written.mockRestore();
+  return help;
+}
+
+test("the help has examples, and shows defaults and itself in one way", async () => {
+  const help = await helpOf(["--help"]);
+  expect(help).toMatch(/\nMore:\n {2}help \[command\] +show the help of a command\n/);
+  expect(help).toMatch(/\nExamples:\n {2}rota demo\n/);
+  expect(await helpOf(["worker", "--help"])).toMatch(/how many tasks run at once \(default: 1\)/);
+  expect(await helpOf(["keys", "create", "--help"])).toMatch(/separated by\s+commas/);
+  const lanes = await helpOf(["lanes", "--help"]);
+  expect(lanes).toMatch(/help \[command\] +show the help of a command\n/);
+  for (const text of [help, lanes]) expect(text).toMatch(/-h, --help +show this help\n/);
+});
+
 test.each<[ErrorCode, number]>([
   ["queue_full", 1],
   ["invalid_field", 2],
   ["unauthorized", 2],
   ["conflict", 2],
   ["not_found", 3],
+  ["unknown_worker", 3],
   ["rate_limited", 4],
   ["internal_error", 4],
   ["draining", 4],

@@ -1,19 +1,33 @@
 import { Command } from "commander";
+import { nearestName } from "../model/text/nearest-name.ts";
 import { VERSION } from "../version.ts";
 import { COMMANDS } from "./commands.ts";
 import { EXIT_CODES } from "./terminal/exit-code.ts";
+
+/** With more wrong letters, the word is rather the id of something to show. */
+const SLIPS_MAX = 2;
+
+const EXAMPLES = `
+Examples:
+  rota demo
+  rota submit --message "hello" --wait
+  rota submit --agent research --instruction "Summarise the news"
+  rota task tsk_019a8f6e5b0c --why
+  rota schedule "every monday at 09:00: summarise the week" --agent research
+"rota COMMAND --help" lists the options of a command.
+`;
 
 /** The command line for these arguments. Only the command that they name is loaded with its options. */
 export async function createProgram(args: readonly string[]): Promise<Command> {
   const named = args[0] === "help" ? args[1] : args[0];
   const program = new Command("rota")
     .description("The scheduler for AI agents: decides which agent works on what, and when.")
-    .version(VERSION)
+    .version(VERSION, "-V, --version", "show the version")
     // Flags after the name of a command belong to that command: `rota tasks` and `rota tasks cancel` share some names.
     .enablePositionalOptions()
     .configureHelp({ subcommandTerm: (command) => `${command.name()} ${usageOf(command.name())}`.trim() })
     .commandsGroup("More:")
-    .addHelpText("after", `\nExit codes:\n${exitCodeLines()}`);
+    .addHelpText("after", `${EXAMPLES}\nExit codes:\n${exitCodeLines()}`);
   for (const { name, description, group, load } of COMMANDS) {
     const command = name === named ? await load() : new Command(name).description(description);
     program.addCommand(command.helpGroup(group));
@@ -24,7 +38,15 @@ export async function createProgram(args: readonly string[]): Promise<Command> {
 
 /** Usage errors are thrown to the caller instead of ending the process, and name the help of the command. */
 function prepare(command: Command, path: string): void {
-  command.exitOverride().showHelpAfterError(`Run "${path} --help" to see the commands and options.`);
+  command
+    .exitOverride()
+    .helpOption("-h, --help", "show this help")
+    .showHelpAfterError(`Run "${path} --help" to see the commands and options.`);
+  if (command.commands.length > 0) command.helpCommand("help [command]", "show the help of a command");
+  for (const option of command.options) {
+    // Without quotes, as the defaults of fields are shown.
+    if (typeof option.defaultValue === "string") option.defaultValueDescription ??= option.defaultValue;
+  }
   requireOptionsLast(command);
   for (const child of command.commands) {
     prepare(child, `${path} ${child.name()}`);
@@ -61,8 +83,10 @@ function sayUnknownCommand(
     outputError: (text, write) => {
       const [, word] = /^error: too many arguments for .* got \d+: ([^,\n]*?)[.,\n]/.exec(text) ?? [];
       if (word === undefined) return write(text);
+      const meant = nearestName(word, names, SLIPS_MAX);
+      const known = meant === undefined ? `it has ${names.join(", ")}` : `did you mean ${meant}?`;
       const hint = show === path ? "" : `\nTo show one: ${show} ${word}`;
-      write(`error: "${path}" has no command ${word}: it has ${names.join(", ")}${hint}\n`);
+      write(`error: "${path}" has no command ${word}: ${known}${hint}\n`);
     },
   });
   command.showHelpAfterError(`Run "${path} --help" to see the commands and options.`);

@@ -43,6 +43,9 @@ const NEVER_SENT: ReadonlySet<unknown> = new Set([
   "UND_ERR_CONNECT_TIMEOUT",
 ]);
 
+/** Node's codes for a server that responds to a TLS handshake with something else: it speaks plain HTTP. */
+const NO_TLS: ReadonlySet<unknown> = new Set(["ERR_SSL_WRONG_VERSION_NUMBER", "EPROTO"]);
+
 /** The error for a failed `fetch`, or a failed read of its response. */
 export function connectionFailed(url: string, cause: unknown): ConnectionError {
   const { code, message } = reasonOf(cause);
@@ -78,5 +81,7 @@ function reasonOf(error: unknown): { code: unknown; message: string } {
   const inner = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   if (!(inner instanceof Error)) return { code: undefined, message: String(inner) };
   const code = "code" in inner ? inner.code : undefined;
+  if (NO_TLS.has(code))
+    return { code, message: "no TLS is spoken there; write http:// in place of https://" };
   return { code, message: inner.message || String(code ?? inner.name) };
 }

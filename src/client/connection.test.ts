@@ -144,6 +144,17 @@ describe("what is thrown", () => {
     });
   });
 
+  test.each(["ERR_SSL_WRONG_VERSION_NUMBER", "EPROTO"])(
+    "says so when the server has no TLS: %s",
+    async (code) => {
+      const { rota } = open([networkFailure(code)], { retry: false });
+      expect(await errorOf(rota.health())).toMatchObject({
+        name: "ConnectionError",
+        message: `cannot reach Rota at ${URL}: no TLS is spoken there; write http:// in place of https://`,
+      });
+    },
+  );
+
   test("says so when an answer takes too long, and lets go of it", async () => {
     const { rota, sent, clock } = open([silence], { timeoutMs: 5_000, retry: false });
     const error = errorOf(rota.tasks.submit({ message: "x" }));

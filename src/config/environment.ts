@@ -19,6 +19,8 @@ const OTHER_NAMES = [
   "ROTA_AGENT_ID",
   "ROTA_TENANT",
   "ROTA_ATTEMPT",
+  "ROTA_REQUEST_ID",
+  "ROTA_TASK_TOKEN",
 ];
 /** What other systems call these options. */
 const SYNONYMS: Readonly<Record<string, string>> = {

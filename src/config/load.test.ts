@@ -338,6 +338,8 @@ test("variables of commands, of other programs and those that the configuration 
       ROTA_KEY: "rota_x",
       ROTA_MODEL_KEY: "secret",
       ROTA_TASK_ID: "tsk_1",
+      ROTA_REQUEST_ID: "req_1",
+      ROTA_TASK_TOKEN: "rtt_1",
       ROTATE: "1",
       // As Kubernetes does for a service called rota.
       ROTA_PORT: "tcp://10.0.0.1:7682",

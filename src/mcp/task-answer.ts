@@ -3,7 +3,7 @@ import type { Task } from "../model/task.ts";
 import { isTerminal } from "../model/task-state.ts";
 import { text } from "./answer.ts";
 import type { JsonSchema } from "./json-schema.ts";
-import { nameText, quoteField, TEXT_BYTES, untrusted } from "./untrusted.ts";
+import { harmless, nameText, quoteField, TEXT_BYTES, untrusted } from "./untrusted.ts";
 
 /** What the structured content of a task always has. */
 export const TASK_OUTPUT = {
@@ -12,11 +12,22 @@ export const TASK_OUTPUT = {
   required: ["taskId", "state"],
 } as const satisfies JsonSchema;
 
+export interface TaskAnswerOptions {
+  readonly full?: boolean;
+  /** Of the submit, for a task that has not ended: why it may never start. */
+  readonly warnings?: readonly string[];
+}
+
 /** A task as text and as JSON. What it returned is marked as data in both. */
-export function taskAnswer(task: Task, { full = false }: { readonly full?: boolean } = {}): CallToolResult {
+export function taskAnswer(
+  task: Task,
+  { full = false, warnings = [] }: TaskAnswerOptions = {},
+): CallToolResult {
   const { taskId, state, agentId, lane, priority, createdAt, runAt, sessionKey, usage } = task;
   const outcome = outcomeOf(task, full);
-  const next = isTerminal(state) ? [] : [`${state}: call get again, or explain for the reasons.`];
+  const next = isTerminal(state)
+    ? []
+    : [...warnings.map(harmless), `${state}: call get again, or explain for the reasons.`];
   const json = {
     taskId,
     state,

@@ -40,12 +40,12 @@ export function formatTable(rows: readonly (readonly string[])[]): string {
     .join("");
 }
 
-/** The rows of a table, each as its cells. */
-export function tableRows(table: string): string[][] {
-  return table
-    .trim()
-    .split("\n")
-    .slice(2)
+/** The rows of the tables in a text, each as its cells. */
+export function tableRows(text: string): string[][] {
+  const lines = text.split("\n");
+  const isRule = (line = "") => /^\|(?: -+ \|)+$/.test(line);
+  return lines
+    .filter((line, index) => line.startsWith("|") && !isRule(line) && !isRule(lines[index + 1]))
     .map((row) =>
       row
         .slice(1, -1)
@@ -54,7 +54,7 @@ export function tableRows(table: string): string[][] {
     );
 }
 
-/** The first cells of a table of names, without their backticks. */
-export function namesIn(table: string): string[] {
-  return tableRows(table).map(([name = ""]) => name.replaceAll("`", ""));
+/** The first cells of tables of names, without their backticks. */
+export function namesIn(text: string): string[] {
+  return tableRows(text).map(([name = ""]) => name.replaceAll("`", ""));
 }

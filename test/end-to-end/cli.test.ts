@@ -237,6 +237,11 @@ describe("rota task, rota cancel, rota retry", () => {
       stdout: "",
       stderr: 'error: task not found: "rota tasks" lists what there is\n',
     });
+    expect(await rota(["workers", "drain", "wrk_unknown"])).toEqual({
+      code: 3,
+      stdout: "",
+      stderr: 'error: worker not found: "rota workers" lists what there is\n',
+    });
     expect(await rota(["task", "tsk_unknown", "--json"])).toEqual({
       code: 3,
       stdout: "",
@@ -583,6 +588,10 @@ describe("without a server", () => {
       /^error: "rota lanes" has no command one: it has list, put, clear\nRun "rota lanes --help"/,
     ],
     [["agents", "one"], /^error: "rota agents" has no command one: .*\nTo show one: rota agents show one\n/],
+    [
+      ["schedules", "puase", "1"],
+      /^error: "rota schedules" has no command puase: did you mean pause\?\nTo show one: rota schedules show puase\n/,
+    ],
     [
       ["tasks", "cancel"],
       /^error: select the tasks to cancel, for instance with --agent NAME or --batch ID\n$/,

@@ -173,6 +173,8 @@ test("the log says what came of a SIGHUP, also when nothing did", async () => {
   expect(await logged("", /is invalid/)).toEqual([
     ["error", `the configuration is invalid and was not applied: ${broken}`],
   ]);
+  // The sentence is there once, and without a stack.
+  expect(log().at(-1)).not.toHaveProperty("error");
   expect(await logged("", /still invalid/)).toEqual([
     ["warn", `the configuration is still invalid and was not applied: ${broken}`],
   ]);

@@ -392,8 +392,15 @@ worker.run()
     def test_refuses_to_run_without_agents_or_slots(self):
         with self.assertRaisesRegex(ValueError, "no agents"):
             rota.Worker("http://127.0.0.1:1").start()
-        with self.assertRaisesRegex(ValueError, "slots must be"):
-            rota.Worker(slots=0)
+        for slots in (0, "4"):
+            with self.assertRaisesRegex(ValueError, "slots must be a number from 1 to 1000, not "):
+                rota.Worker(slots=slots)
+        with self.assertRaisesRegex(ValueError, "agents must be a dict of handlers by agent, .*, not \\['py'\\]"):
+            rota.Worker(agents=["py"])
+        with self.assertRaisesRegex(ValueError, "handler of the agent 'py' must be a function, not 5"):
+            rota.Worker(agents={"py": 5})
+        with self.assertRaisesRegex(ValueError, 'name the agent, as in @worker.agent\\("shout"\\), not <function'):
+            rota.Worker().agent(lambda task, context: None)
         with self.assertRaisesRegex(ValueError, "url must be"):
             rota.Worker("ftp://example.com")
 

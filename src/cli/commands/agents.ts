@@ -1,7 +1,8 @@
 import { Command } from "commander";
 import type { AgentChanges } from "../../interface/agents.ts";
 import { AGENT_FIELDS } from "../../model/input/agent-schema.ts";
-import { inputOfFlags, withInputOptions } from "../flags/input-flags.ts";
+import { flagsOfFields, inputOfFlags, withInputOptions } from "../flags/input-flags.ts";
+import { namingFlags } from "../flags/naming-flags.ts";
 import { openClient, type ServerFlags, withServerOptions } from "../flags/server-options.ts";
 import { lineWidth, print, printJson } from "../terminal/print.ts";
 import { agentSheet, agentsTable } from "../views/agents-table.ts";
@@ -37,8 +38,8 @@ function listCommand(): Command {
 }
 
 function getCommand(): Command {
-  const command = new Command("get")
-    .alias("show")
+  const command = new Command("show")
+    .alias("get")
     .description("Show one agent.")
     .argument("<id>", "the agent's id");
   return withServerOptions(command).action(async (id: string, flags: ServerFlags) =>
@@ -48,11 +49,22 @@ function getCommand(): Command {
 
 function createCommand(): Command {
   const command = new Command("create").description("Create an agent.").argument("<id>", "the agent's id");
-  return withServerOptions(withInputOptions(command, AGENT_FIELDS)).action(
-    async (id: string, flags: AgentFlags) =>
-      show(await openClient(flags).agents.create({ id, ...settings(flags) }), flags),
-  );
+  return withServerOptions(withInputOptions(command, AGENT_FIELDS))
+    .addHelpText("after", EXAMPLES)
+    .action(async (id: string, flags: AgentFlags) =>
+      show(
+        await openClient(flags)
+          .agents.create({ id, ...settings(flags) })
+          .catch(throwNamingFlags),
+        flags,
+      ),
+    );
 }
+
+const EXAMPLES = `
+Examples:
+  rota agents create research --executor '{"type": "http", "url": "https://example.com/agent"}' --max-inflight 2
+  rota agents create py --executor '{"type": "worker"}'`;
 
 function updateCommand(): Command {
   const command = new Command("update")
@@ -63,7 +75,7 @@ function updateCommand(): Command {
     async (id: string, flags: AgentFlags) => {
       const unset = Object.fromEntries((flags.unset ?? []).map((field) => [field, null]));
       const changes: AgentChanges = { ...unset, ...settings(flags) };
-      show(await openClient(flags).agents.update(id, changes), flags);
+      show(await openClient(flags).agents.update(id, changes).catch(throwNamingFlags), flags);
     },
   );
 }
@@ -79,6 +91,10 @@ function deleteCommand(): Command {
       say: ({ id }) => print(`${id} deleted`),
     });
   });
+}
+
+function throwNamingFlags(error: unknown): never {
+  throw namingFlags(error, flagsOfFields(AGENT_FIELDS));
 }
 
 function settings(flags: AgentFlags): Record<string, unknown> {

@@ -17,7 +17,7 @@ export function configCommand(): Command {
     )
     .addCommand(
       withConfigFlags(new Command("show").description("List every option with its value and its source."))
-        .option("--json", "answer in JSON")
+        .option("--json", "print JSON")
         .action(show),
     );
 }

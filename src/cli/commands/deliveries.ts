@@ -39,8 +39,8 @@ function listCommand(): Command {
 }
 
 function getCommand(): Command {
-  const command = new Command("get")
-    .alias("show")
+  const command = new Command("show")
+    .alias("get")
     .description("Show one delivery.")
     .argument("<id>", "the delivery's id");
   return withServerOptions(command).action(async (id: string, flags: ServerFlags) => {

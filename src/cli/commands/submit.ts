@@ -19,6 +19,14 @@ interface SubmitFlags extends ServerFlags {
   readonly dryRun?: boolean;
 }
 
+const EXAMPLES = `
+Examples:
+  rota submit --message "hello" --wait
+  rota submit --agent research --instruction "Summarise the news" --priority high --retries 2
+  rota submit --payload '{"n": 1}' --run-at 10m
+  rota submit --file task.json
+It prints the id of the task, or with --wait its result.`;
+
 /** `rota submit`: submits a task, and with `--wait` waits for its end. */
 export function submitCommand(): Command {
   const command = new Command("submit").description(
@@ -29,7 +37,7 @@ export function submitCommand(): Command {
     .option("--again <taskId>", "copy this task, secrets included; other flags replace its fields")
     .option("--wait [seconds]", "wait until it has ended, at most this long, and print its result")
     .option("--dry-run", "only check it, and show what would be stored");
-  return withServerOptions(command).action(submit);
+  return withServerOptions(command).addHelpText("after", EXAMPLES).action(submit);
 }
 
 async function submit(flags: SubmitFlags): Promise<void> {

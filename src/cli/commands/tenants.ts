@@ -44,8 +44,8 @@ function listCommand(): Command {
 }
 
 function getCommand(): Command {
-  const command = new Command("get")
-    .alias("show")
+  const command = new Command("show")
+    .alias("get")
     .description("Show one tenant.")
     .argument("<id>", "the tenant's id");
   return withServerOptions(command).action(async (id: string, flags: ServerFlags) =>

@@ -80,8 +80,9 @@ function plain(markdown: string): string {
   return markdown.replaceAll("`", "");
 }
 
-/** What a flag takes besides what the field does. */
+/** What a flag takes besides, or in place of, what the field does. */
 function formOf(shape: Shape): string {
+  if (shape.type === "list") return "separated by commas";
   if (shape.type === "time") return "also a span from now like 10m";
   if (isSecondsOrTime(shape)) return "also a span from now like 30d";
   if (shape.type !== "integer") return "";

@@ -1,6 +1,7 @@
 import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
 import { Terminal } from "../../../test/support/terminal.ts";
+import { ConnectionError } from "../../client/index.ts";
 import { createLog } from "./log.ts";
 
 function terminalLog(level: "debug" | "info" | "warn" | "error" | "silent" = "info") {
@@ -32,6 +33,12 @@ test("an error shows where it came from, a warning does not, and what holds itse
   expect(lines()).toHaveLength(1);
   log.error({ error: new Error("boom") }, "unexpected");
   expect(lines()[2]).toMatch(/^ +at .*log\.test\.ts/);
+  const away = new ConnectionError("cannot reach Rota", {
+    url: "http://127.0.0.1:1",
+    mayHaveHappened: false,
+  });
+  log.error({ error: away }, "the server refuses this worker");
+  expect(lines().at(-1)).toContain('error="cannot reach Rota"');
   const ring: { self?: unknown } = {};
   ring.self = ring;
   log.info({ ring }, "still there");

@@ -1,5 +1,6 @@
 import { pino } from "pino";
 import { LOG_LEVELS, type Log, type LogLevel } from "../../model/log.ts";
+import { isExpectedError } from "./expected-error.ts";
 import { terminalLog } from "./terminal-log.ts";
 
 /** The log of a server, whose level can change while it runs. */
@@ -31,11 +32,17 @@ function jsonLog(): Log {
       level: "debug",
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
-      serializers: { error: pino.stdSerializers.err },
+      serializers: { error: shownError },
     },
     // Synchronous: the last line before the process ends is the one that matters.
     pino.destination({ dest: 2, sync: true }),
   );
+}
+
+/** An error with its stack, to find its cause. One that is expected, such as that of a server that is away, has none. */
+function shownError(error: unknown): unknown {
+  if (isExpectedError(error)) return { type: error.name, message: error.message };
+  return error instanceof Error ? pino.stdSerializers.err(error) : error;
 }
 
 /** Forwards entries at or above the level. All children share one level: those of pino keep the level of their creation. */

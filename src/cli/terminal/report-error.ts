@@ -27,7 +27,12 @@ function sentenceOf(error: unknown): string {
     return `${error.message}\nIs it running? Start it with "rota serve", or set its address with --url or ROTA_URL.`;
   }
   if (error instanceof RotaError && error.code === "unauthorized") {
-    return `${error.message}; give it with --key or ROTA_KEY`;
+    const which = /missing/.test(error.message) ? "it" : "another";
+    return `${error.message}; give ${which} with --key or ROTA_KEY`;
+  }
+  // Only a worker can register again: here its id is wrong.
+  if (error instanceof RotaError && error.code === "unknown_worker") {
+    return `worker not found${whereListed("worker not found")}`;
   }
   if (error instanceof RotaError && error.code === "not_found") {
     return `${error.message}${whereListed(error.message)}`;
@@ -40,7 +45,7 @@ function sentenceOf(error: unknown): string {
 /** The command that lists the ids of what was not found. */
 function whereListed(message: string): string {
   const [, noun] =
-    /^(task|session|schedule|run|lane|agent|tenant|key|delivery) not found$/.exec(message) ?? [];
+    /^(task|session|schedule|run|lane|agent|worker|tenant|key|delivery) not found$/.exec(message) ?? [];
   if (noun === undefined) return "";
   return `: "rota ${noun === "delivery" ? "deliveries" : `${noun}s`}" lists what there is`;
 }

@@ -2,6 +2,7 @@ import { styleText } from "node:util";
 import type { Log } from "../../model/log.ts";
 import { clockTime } from "../views/times.ts";
 import { oneLine, safeLines } from "./display-text.ts";
+import { isExpectedError } from "./expected-error.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 type Level = "debug" | "info" | "warn" | "error";
@@ -56,7 +57,8 @@ function textOf(value: unknown): string {
 
 /** The stack of an error, to find its cause. Warnings have none: they are about expected events. */
 function stackOf(level: Level, { error }: Fields): string {
-  if (level !== "error" || !(error instanceof Error) || error.stack === undefined) return "";
+  if (level !== "error" || !(error instanceof Error) || isExpectedError(error)) return "";
+  if (error.stack === undefined) return "";
   const frames = error.stack.split("\n").filter((frame) => /^\s+at /.test(frame));
   return frames.map((frame) => `${safeLines(frame)}\n`).join("");
 }

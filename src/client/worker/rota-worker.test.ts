@@ -231,6 +231,25 @@ describe("a handler that fails", () => {
     );
   });
 
+  test("is a warning in the log of the worker, which names the task", async () => {
+    const server = fakeRota([{ token: "fine" }, { token: "plain" }]);
+    const warnings: unknown[] = [];
+    const silent = () => {};
+    const log = {
+      debug: silent,
+      info: silent,
+      error: silent,
+      warn: (...data: unknown[]) => warnings.push(data),
+    };
+    const work: Executor = ({ message }) => {
+      if (message === "plain") throw new Error("out of paper");
+    };
+    startWorker(server, work, { log });
+    await expect.poll(() => server.finished().length).toBe(2);
+    const fields = { taskId: "tsk_plain", agentId: "py", attempt: 2, error: "out of paper" };
+    expect(warnings).toEqual([["an attempt failed", fields]]);
+  });
+
   test("at its timeout, even if the server does not end it", async () => {
     const server = fakeRota([{ token: "a", timeoutMs: 50 }]);
     const aborted = Promise.withResolvers<unknown>();

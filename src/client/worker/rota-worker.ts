@@ -339,6 +339,14 @@ export class RotaWorker {
   }
 
   #finish(attempt: HeldAttempt, outcome: Outcome, length = 0): void {
+    if (outcome.outcome === "failed") {
+      const { taskId, agentId } = attempt.task;
+      const { error } = outcome;
+      this.#settings.client.log.warn(
+        { taskId, agentId, attempt: attempt.number, error },
+        "an attempt failed",
+      );
+    }
     attempt.end();
     this.#finishing.add(attempt.token);
     const { token, used } = attempt;

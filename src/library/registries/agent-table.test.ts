@@ -113,6 +113,7 @@ test.each([
   ["a", { maxInflight: 0 }, "`agents.a.maxInflight` must be an integer from 1"],
   ["a", { lane: 5 }, "`agents.a.lane` must be a string"],
   ["a", 5, "`agents.a` must be an object"],
+  ["a", undefined, "`agents.a` must be an object, not undefined"],
   ["a", { executor: { type: "ecko" } }, "`agents.a.executor.type` must be"],
 ])("refuses the definition of %s as %j", (id, options, message) => {
   const table = makeTable();

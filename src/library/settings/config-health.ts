@@ -1,4 +1,5 @@
 import type { Health } from "../../interface/rota.ts";
+import { RotaError } from "../../model/errors.ts";
 import type { Log } from "../../model/log.ts";
 
 /** Tracks whether the configuration that was read last could be used. */
@@ -29,6 +30,8 @@ export class ConfigHealth {
     this.setFault(error);
     if (error === null || this.#logged === error.message) return;
     this.#logged = error.message;
-    this.#log.error({ error }, `the configuration is invalid and was not applied: ${error.message}`);
+    // A fault of the configuration is whole in its sentence. Any other error is one of the program that loads it.
+    const fields = error instanceof RotaError ? {} : { error };
+    this.#log.error(fields, `the configuration is invalid and was not applied: ${error.message}`);
   }
 }

@@ -36,7 +36,7 @@ export const say = defineTool({
     const { taskId, state, merged, warnings = [] } = sent;
     changed({ tool: "say", subject: session, isChosen: true });
     if (waitS > 0 && call.knowsTasks) return createdTask(taskId, call);
-    if (waitS > 0) return taskAnswer(await waitedTask(taskId, waitS, call));
+    if (waitS > 0) return taskAnswer(await waitedTask(taskId, waitS, call), { warnings });
     return text(
       [
         `${taskId} ${state}${merged ? ", merged with the message before" : ""}`,

@@ -44,7 +44,7 @@ export const submit = defineTool({
     const { taskId, warnings = [] } = submitted;
     changed({ tool: "submit", subject: taskId, isChosen: false });
     if (waitS > 0 && call.knowsTasks) return createdTask(taskId, call);
-    if (waitS > 0) return taskAnswer(await waitedTask(taskId, waitS, call));
+    if (waitS > 0) return taskAnswer(await waitedTask(taskId, waitS, call), { warnings });
     const line = `${taskId} ${submitted.state}, position ${submitted.position}`;
     return { ...text([line, ...warnings.map(harmless)].join("\n")), structuredContent: { ...submitted } };
   },

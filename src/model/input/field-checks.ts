@@ -138,7 +138,7 @@ export function joinWithOr(choices: readonly string[]): string {
 }
 
 function kindOf(value: unknown): string {
-  if (value === null) return "null";
+  if (value == null) return String(value);
   if (Array.isArray(value)) return "an array";
   return aTypeOf(value);
 }

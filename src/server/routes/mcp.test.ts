@@ -110,6 +110,13 @@ describe.each<Era>(["auto", "legacy"])("a client of the era %s", (era) => {
     await rota.tasks.cancel(json.taskId);
   });
 
+  test("gets the warning that no executor is there also when it waits", async () => {
+    const client = await connect({ era });
+    const { text, json } = await callTool(client, "submit", { message: "x", agent: "slwo", waitS: 1 });
+    expect(text).toMatch(/\nagent "slwo" has no executor .* did you mean "slow"\?\nqueued: call get again/);
+    await rota.tasks.cancel(json.taskId);
+  });
+
   test("gets Rota's own sentence and code for what is wrong, and an error of the protocol for no tool", async () => {
     const client = await connect({ era });
     const wrong = (name: string, args: object) => callTool(client, name, { ...args });

@@ -69,10 +69,14 @@ class Worker:
         heartbeat_ms: Optional[int] = None,
         grace: float = 30.0,
     ) -> None:
-        if not 1 <= slots <= 1000:
+        if not isinstance(slots, int) or not 1 <= slots <= 1000:
             raise ValueError(f"slots must be a number from 1 to 1000, not {slots!r}")
+        if agents is not None and not isinstance(agents, Mapping):
+            raise ValueError(f'agents must be a dict of handlers by agent, like {{"shout": shout}}, not {agents!r}')
         self._connection = Connection(url, key)
-        self._handlers: Dict[str, Handler] = dict(agents or {})
+        self._handlers: Dict[str, Handler] = {}
+        for agent, handler in (agents or {}).items():
+            self.agent(agent)(handler)
         self._slots = slots
         self._grace = grace
         self._described: Json = {
@@ -122,7 +126,12 @@ class Worker:
     def agent(self, name: str) -> Callable[[Handler], Handler]:
         """Names the handler of an agent. ``*`` is for all agents that need a worker; its key must be an operator's."""
 
+        if not isinstance(name, str):
+            raise ValueError(f'name the agent, as in @worker.agent("shout"), not {name!r}')
+
         def add(handler: Handler) -> Handler:
+            if not callable(handler):
+                raise ValueError(f"the handler of the agent {name!r} must be a function, not {handler!r}")
             self._handlers[name] = handler
             return handler
 

@@ -395,7 +395,7 @@ function reasonFor(code: string, path: string, missing?: string): string | undef
     case "EACCES":
     case "EROFS":
     case "SQLITE_CANTOPEN":
-      return `files in ${folder} cannot be written, or it is not a file`;
+      return `files in ${folder === "." ? "this folder" : folder} cannot be written, or it is not a file`;
     case "SQLITE_READONLY":
       return "it cannot be written";
     case "SQLITE_NOTADB":
