@@ -197,6 +197,7 @@ export class TenantRota implements LocalTenant {
       },
       contextWindow: (agent) => parts.agents.contextWindow({ tenant, agent }),
       newTaskId,
+      checkCallback: (url, field) => guard.value.check(url, field),
       noExecutorMs,
       checkOpen,
       checkNotGone,

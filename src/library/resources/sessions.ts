@@ -62,6 +62,8 @@ export interface SessionsOptions {
   /** The context window of an agent's model in tokens; undefined: not set. */
   readonly contextWindow: (agent: string) => number | undefined;
   readonly newTaskId: () => string;
+  /** Throws `invalid_field`, naming the field, for a URL that must not be called. */
+  readonly checkCallback: (url: string, field: "callbackUrl") => Promise<void>;
   /** How long a task waits if no live node has an executor for it. */
   readonly noExecutorMs: () => number;
   /** Throws while no tasks are accepted. */
@@ -74,7 +76,7 @@ export interface SessionsOptions {
 export function createSessions(options: SessionsOptions): Sessions {
   const { scope, provenance, bounds, storage, engine, eventLog, tasks, estimates, ended } = options;
   const { settings, defaults, quota, parse, maxSessions, contextWindow, newTaskId } = options;
-  const { checkOpen, checkNotGone } = options;
+  const { checkCallback, checkOpen, checkNotGone } = options;
   const { tenant } = scope;
 
   async function send(key: string, input: unknown): Promise<SessionAnswer> {
@@ -89,6 +91,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     checkOpen();
     const unstored = await estimates.refresh({ tenant, key });
     const task = await newTask(key, message);
+    if (task.callbackUrl !== null) await checkCallback(task.callbackUrl, "callbackUrl");
     const bounded = await bounds.forTasks([task]);
     await eventLog.tried;
     checkOpen();

@@ -197,6 +197,9 @@ test("a callback to what must not be called is refused, and nothing is stored", 
   expect(await errorOf(rota.tasks.submitBatch({ tasks: [good], batchCallbackUrl: bad }))).toMatchObject({
     message: expect.stringMatching(/^`batchCallbackUrl` must not lead to /),
   });
+  expect(await errorOf(rota.sessions.send("user:42", { message: "hello", callbackUrl: bad }))).toMatchObject({
+    message: expect.stringMatching(/^`callbackUrl` must not lead to /),
+  });
   expect((await rota.tasks.counts()).total).toBe(0);
 });
 

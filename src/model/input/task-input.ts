@@ -100,7 +100,8 @@ export function parseTaskInput(
     ...(key === undefined ? {} : { key }),
     ...(preemptible ? { preemptible } : {}),
   };
-  if (mayGrow(all)) checkSize(jsonText(spec) ?? "");
+  // The input and not what is stored, which also has the defaults: the largest body is a task.
+  if (mayGrow(all)) checkSize(jsonText(all) ?? "");
   return {
     agent,
     lane: laneOf(input, kind, agent, defaults),

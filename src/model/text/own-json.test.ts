@@ -65,6 +65,13 @@ describe("a value parsed from JSON", () => {
     expect(countPasses(() => parseTaskInput(input, DEFAULTS))).toBe(1);
   });
 
+  test("may be as large as the limit, although its defaults are stored with it", () => {
+    const text = (length: number) => JSON.stringify({ payload: "x".repeat(length) });
+    const largest = TASK_BYTES_MAX - text(0).length;
+    expect(parseTaskInput(own(text(largest)), DEFAULTS).agent).toBe("index");
+    expect(() => parseTaskInput(own(text(largest + 1)), DEFAULTS)).toThrow(/larger than 1048576 bytes/);
+  });
+
   test("is refused if its numbers grow beyond the limit", () => {
     const input = own(
       `{"payload":[${Array(TASK_BYTES_MAX / 8)
