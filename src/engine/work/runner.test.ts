@@ -254,6 +254,20 @@ describe("an executor that is aborted", () => {
     expect(log.messages("info")).toEqual(["cleaning up"]);
   });
 
+  test("while its large result waits to be checked ends by itself, and ends no process", async () => {
+    const returned = new Latch();
+    const { runner, fenced, outcomes } = makeRunner(async () => {
+      returned.open();
+      return "x".repeat(100_000);
+    });
+    runner.run(claimedTask());
+    await returned.opened;
+    const [token = 0] = runner.tokens();
+    runner.fence([token], "cancelled");
+    await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+    expect({ fenced, outcomes }).toEqual({ fenced: [token], outcomes: [] });
+  });
+
   test("is named in the log, once, if it still runs five seconds later", async () => {
     const { runner, clock, log } = makeListener();
     runner.run(claimedTask({ id: "tsk_deaf", timeoutMs: 1_000 }));

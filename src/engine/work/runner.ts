@@ -263,8 +263,9 @@ export class Runner {
     const { record } = attempt;
     try {
       if (attempt.heldBytes >= LARGE_BYTES) await this.#turnFor(attempt);
+      // `await`: the check of a large result rejects if the attempt is aborted meanwhile, and must do so in here.
       if (record.spec.dependsOn === undefined) {
-        return this.#outcomeOfResult(attempt, await executor(toExecutorTask(record), attempt));
+        return await this.#outcomeOfResult(attempt, await executor(toExecutorTask(record), attempt));
       }
       // Until the results are read, their largest possible size is counted, so that no tasks are claimed for that memory.
       const bytesMax = Math.min(record.spec.dependsOn.length * RESULT_BYTES_MAX, DEPENDENCY_BYTES_MAX);
@@ -273,7 +274,7 @@ export class Runner {
       // Aborted before it started.
       attempt.signal.throwIfAborted();
       attempt.letGo(bytesMax - bytes);
-      return this.#outcomeOfResult(
+      return await this.#outcomeOfResult(
         attempt,
         await executor({ ...toExecutorTask(record), dependencies }, attempt),
       );
