@@ -292,6 +292,11 @@ export class Ledger {
     this.#db
       .prepare("insert into ready (line, rank, task_seq) values (?, ?, ?)")
       .run(agentQueue.id, entry.rank, entry.task_seq);
+    this.countReady(agentQueue, entry);
+  }
+
+  /** The same for a task whose row the caller adds to the ready set. */
+  countReady(agentQueue: AgentQueue, entry: ReadyEntry): void {
     agentQueue.ready += 1;
     if (isCritical(entry.rank)) this.newCriticalTasks.push({ agentQueue, entry });
     if (

@@ -2,6 +2,7 @@ import { PREEMPTIONS_MAX, rankOf } from "../../../../model/priority.ts";
 import { jsonText } from "../../../../model/text/json-text.ts";
 import { rejectionError } from "../../../admission.ts";
 import type { FullQueue, InsertedTask, NewTask } from "../../../storage.ts";
+import { RowBatch, rowStatement } from "../../connection/row-batch.ts";
 import type { Transaction } from "../../connection/transaction.ts";
 import { agentQueueKindOf, UNSERVED } from "../../counters/standing.ts";
 import { admitAtOnce } from "../../sessions/steps/settle-sessions.ts";
@@ -18,9 +19,11 @@ import { keepKey } from "./keep-key.ts";
 const ROOM_FOR_END = " ".repeat(64);
 
 const USUAL_COLUMNS = [
-  ...["seq", "id", "tenant", "agent", "line", "priority", "rank", "resting_state", "position", "created_at"],
-  ...["deadline", "max_retries_if_lost", "origin", "spec", "last_node"],
+  ...["seq", "id", "tenant", "agent", "line", "priority", "rank", "position", "created_at", "deadline"],
+  ...["max_retries_if_lost", "spec"],
 ];
+/** What these columns have in usual tasks. */
+const USUAL_CONSTANTS = { resting_state: "'queued'", origin: "'task'", last_node: `'${ROOM_FOR_END}'` };
 /** Columns that are null or 0 in most tasks, as they are by default. Passing half of the values to SQLite costs half as much. */
 const RARE_COLUMNS = [
   ...["run_at", "deadline_after_ms", "completed_at", "batch", "callback_url", "dependencies", "unmet"],
@@ -36,36 +39,41 @@ const RARE_COLUMNS = [
   ],
   ...["parent_task", "root_task"],
 ];
-const ROWS_AT_ONCE = 10;
-const INSERT_USUAL_TASKS = insertInto(USUAL_COLUMNS, ROWS_AT_ONCE);
-const INSERT_USUAL_TASK = insertInto(USUAL_COLUMNS);
-const INSERT_TASK = insertInto([...USUAL_COLUMNS, ...RARE_COLUMNS]);
+const ALL_COLUMNS = [...USUAL_COLUMNS, ...Object.keys(USUAL_CONSTANTS), ...RARE_COLUMNS];
+const INSERT_TASK = `insert into task (${ALL_COLUMNS.join(", ")}) values (${ALL_COLUMNS.map(() => "?").join(", ")})`;
+const INSERT_USUAL_TASKS = rowStatement(
+  `(${[...USUAL_COLUMNS.map(() => "?"), ...Object.values(USUAL_CONSTANTS)].join(", ")})`,
+  (rows) =>
+    `insert into task (${[...USUAL_COLUMNS, ...Object.keys(USUAL_CONSTANTS)].join(", ")}) values ${rows}`,
+);
+/**
+ * `or fail`: SQLite would otherwise copy each page that the statement changes, to undo only the statement if a row failed. A failed
+ * row undoes the whole transaction. Rows of ready tasks lie on many pages.
+ */
+const INSERT_READY_TASKS = rowStatement(
+  "(?, ?, ?)",
+  (rows) => `insert or fail into ready (line, rank, task_seq) values ${rows}`,
+);
 
-function insertInto(columns: readonly string[], rows = 1): string {
-  const row = `(${columns.map(() => "?").join(", ")})`;
-  return `insert into task (${columns.join(", ")}) values ${Array(rows).fill(row).join(", ")}`;
-}
-
-/** Rows of usual tasks, ten of which are written by one statement: that costs two thirds of ten statements. */
+/** Rows of usual tasks, which are ready at once. */
 export class UsualRows {
-  readonly #tx: Transaction;
-  #values: unknown[][] = [];
+  readonly #tasks: RowBatch;
+  readonly #ready: RowBatch;
 
   constructor(tx: Transaction) {
-    this.#tx = tx;
+    this.#tasks = new RowBatch(tx, INSERT_USUAL_TASKS);
+    this.#ready = new RowBatch(tx, INSERT_READY_TASKS);
   }
 
-  add(values: unknown[]): void {
-    this.#values.push(values);
-    if (this.#values.length < ROWS_AT_ONCE) return;
-    this.#tx.prepare(INSERT_USUAL_TASKS).run(...this.#values.flat());
-    this.#values = [];
+  add(values: unknown[], { line, rank, seq }: { line: number; rank: number; seq: number }): void {
+    this.#tasks.add(values);
+    this.#ready.add([line, rank, seq]);
   }
 
   /** To be called before any row of the call is read. */
   write(): void {
-    for (const values of this.#values) this.#tx.prepare(INSERT_USUAL_TASK).run(...values);
-    this.#values = [];
+    this.#tasks.write();
+    this.#ready.write();
   }
 }
 
@@ -122,14 +130,11 @@ export function insertTask(
     agentQueue.id,
     task.priority,
     rank,
-    answer.state,
     answer.position,
     now,
     answer.deadline,
     task.maxRetriesIfLost,
-    task.origin,
     jsonText(task.spec),
-    rejection === null ? ROOM_FOR_END : null,
   ];
   const rare = [
     task.runAt,
@@ -150,14 +155,16 @@ export function insertTask(
     task.spec.within?.taskId ?? null,
     task.spec.within?.rootTaskId ?? null,
   ];
-  const isUsual = !rare.some((value) => value !== null && value !== 0);
+  const isUsual = task.origin === "task" && rare.every((value) => value === null || value === 0);
   // A later task of the call may be found by the key of this one.
-  if (isUsual && task.idempotency === null && rows !== undefined) {
-    rows.add(usual);
+  const isLater = isUsual && task.idempotency === null && rows !== undefined;
+  if (isLater) {
+    rows.add(usual, { line: agentQueue.id, rank, seq: answer.seq });
   } else {
     rows?.write();
-    if (isUsual) tx.prepare(INSERT_USUAL_TASK).run(...usual);
-    else tx.prepare(INSERT_TASK).run(...usual, ...rare);
+    const room = rejection === null ? ROOM_FOR_END : null;
+    if (isUsual) tx.prepare(INSERT_USUAL_TASKS.one).run(...usual);
+    else tx.prepare(INSERT_TASK).run(...usual, answer.state, task.origin, room, ...rare);
   }
   agentQueue.tasks += 1;
   if (rejection === null) {
@@ -177,7 +184,8 @@ export function insertTask(
     taskSeq: answer.seq,
     data: error === null ? { state: answer.state } : { error },
   });
-  if (answer.state === "queued")
+  if (isLater) ledger.countReady(agentQueue, { rank, task_seq: answer.seq });
+  else if (answer.state === "queued")
     enterQueue(tx, {
       seq: answer.seq,
       line: agentQueue.id,
