@@ -7,7 +7,7 @@ import { LiveProvider } from "./live/live.tsx";
 import { Empty } from "./parts/notices.tsx";
 import { Link, matchPath, RouterBase, useLocation, useSearch } from "./parts/router.tsx";
 import { ToastProvider } from "./parts/toast.tsx";
-import { navOf, viewsFor } from "./views/registry.ts";
+import { isPage, navOf, viewsFor } from "./views/registry.ts";
 
 /** Everything that needs a signed-in user. */
 export default function SignedIn() {
@@ -32,6 +32,7 @@ function Pages() {
     return { nav: navOf(views), routes: views.flatMap((view) => view.routes) };
   });
   const route = routes.find(({ path }) => matchPath(path, location) !== undefined);
+  const isHidden = route === undefined && isPage(location);
   const first = nav[0]?.items[0]?.path ?? "/tasks";
   // Users who may not see the overview begin elsewhere.
   const isElsewhere = route === undefined && location === "/";
@@ -45,16 +46,18 @@ function Pages() {
           <route.page key={route.path} params={matchPath(route.path, location) ?? {}} />
         ) : (
           !isElsewhere && (
-            <Page title="Not found">
+            <Page title={isHidden ? "Not allowed" : "Not found"}>
               <Empty
-                title="There is no such page"
+                title={isHidden ? "Your key may not see this page" : "There is no such page"}
                 action={
                   <Link className="btn" href={first}>
                     Go to the start page
                   </Link>
                 }
               >
-                The address may be mistyped, or of another version.
+                {isHidden
+                  ? `Its role is ${me.role}. Sign in with a key of another role, or ask an admin.`
+                  : "The address may be mistyped, or of another version."}
               </Empty>
             </Page>
           )

@@ -35,7 +35,7 @@ export function administrationTests(world: () => World): void {
     const viewer = await pagesOf("viewer");
     expect(viewer.names.slice(5)).toEqual(["Agents", "Workers", "Events", "Webhooks"]);
     await goTo(viewer.page, "/ui/keys");
-    await viewer.page.getByText("There is no such page").waitFor();
+    await viewer.page.getByText("Your key may not see this page").waitFor();
     await tenant.key("tenant-admin");
     const manager = await pagesOf("tenant-admin");
     expect(manager.names.slice(5)).toEqual(["Agents", "Workers", "Events", "Webhooks", "Keys", "Settings"]);
@@ -100,7 +100,7 @@ export function administrationTests(world: () => World): void {
     await page.keyboard.press("Enter");
     await page.getByRole("textbox", { name: "Your new key" }).waitFor();
     await page.keyboard.press("Escape");
-    await rowsOf(page, "Keys").filter({ hasText: "worker translator, summarizer" }).waitFor();
+    await rowsOf(page, "Keys").filter({ hasText: "worker: translator, summarizer" }).waitFor();
     await page.getByRole("button", { name: "Delete key laptop" }).click();
     await page.getByRole("button", { name: "Delete laptop" }).click();
     await page.getByText("Deleted key laptop").waitFor();
@@ -128,7 +128,7 @@ export function administrationTests(world: () => World): void {
     // A dialog that closes gives the focus back.
     await page.getByRole("dialog").waitFor({ state: "hidden" });
     const row = rowsOf(page, "Tenants").filter({ hasText: "made in a browser" });
-    await page.getByRole("textbox", { name: "Find" }).fill("in a browser");
+    await page.getByRole("textbox", { name: "Search" }).fill("in a browser");
     await page.keyboard.press("Enter");
     await row.getByText("7 running").waitFor();
     await expectAccessibleEverywhere(page, "tenants");
@@ -187,11 +187,11 @@ export function administrationTests(world: () => World): void {
     await page.getByRole("region", { name: "agents" }).getByText("hidden").waitFor();
     await page.getByText("as configured").first().waitFor();
     await expectAccessibleEverywhere(page, "settings");
-    await page.getByRole("textbox", { name: "Find" }).fill("INFLIGHT");
+    await page.getByRole("textbox", { name: "Search" }).fill("INFLIGHT");
     await page.keyboard.press("Enter");
     await expect.poll(() => page.getByRole("region", { name: "agents" }).count()).toBe(0);
     expect(new URL(page.url()).search).toBe("?q=INFLIGHT");
-    await page.getByRole("textbox", { name: "Find" }).fill("nothing like it");
+    await page.getByRole("textbox", { name: "Search" }).fill("nothing like it");
     await page.keyboard.press("Enter");
     await page.getByText("No option matches").waitFor();
     await page.getByRole("button", { name: "Remove all filters" }).click();

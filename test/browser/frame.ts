@@ -47,7 +47,7 @@ export function frameTests(world: () => World): void {
     await page.keyboard.press("t");
     await page.getByRole("heading", { name: "Tasks", level: 1 }).waitFor();
     await page.keyboard.press("?");
-    await page.getByRole("dialog", { name: "Keys" }).waitFor();
+    await page.getByRole("dialog", { name: "Keyboard shortcuts" }).waitFor();
   });
 
   test("the palette finds agents, sessions and schedules, opens forms, and shows times in UTC", async () => {

@@ -84,7 +84,7 @@ export function lanesTests(world: () => World): void {
     await operator.keyboard.press("Escape");
     expect(await operator.getByRole("slider").count()).toBe(0);
     const agent = await open("agent");
-    await agent.getByText("There is no such page").waitFor();
+    await agent.getByText("Your key may not see this page").waitFor();
   });
 
   test("an admin sets the concurrency by keyboard, which is taken over once it rests, and takes it back", async () => {
@@ -124,7 +124,7 @@ export function lanesTests(world: () => World): void {
     const { key } = await world().rota.keys.create({ role: "admin", name: "lanes" });
     const { open } = await newPerson(world(), { key });
     const page = await open("/lanes");
-    await laneOf(page, "tasks").getByText("It is set under scheduler in the configuration").waitFor();
+    await laneOf(page, "tasks").getByText("Set under scheduler in the configuration").waitFor();
     expect(await laneOf(page, "tasks").getByRole("slider").count()).toBe(0);
     const field = laneOf(page, "slow").getByRole("textbox", { name: "Concurrency of slow" });
     await field.fill("2");

@@ -22,7 +22,7 @@ export function KeyHelp(props: {
   const { may } = useSession();
   const goes = props.items.flatMap(({ key, label }) => (key === undefined ? [] : [[key, label] as const]));
   return (
-    <Dialog title="Keys" onClose={props.onClose} size="small">
+    <Dialog title="Keyboard shortcuts" onClose={props.onClose} size="small">
       <dl className="props key-help">
         <dt>
           <span className="kbd">Ctrl K</span>

@@ -1,5 +1,6 @@
 import type { Me } from "../../../src/client/index.ts";
 import { isAllowed } from "../api/permissions.ts";
+import { matchPath } from "../parts/router.tsx";
 import { NAV_GROUPS, type View } from "./view.ts";
 
 /** Every folder below `views/` with a `view.ts`: a new view need not be added here. */
@@ -9,6 +10,11 @@ const ALL: readonly View[] = Object.values(found).map(({ default: view }) => vie
 export interface NavGroup {
   readonly group: string;
   readonly items: readonly NonNullable<View["nav"]>[];
+}
+
+/** Whether there is such a page, for whatever role. */
+export function isPage(location: string): boolean {
+  return ALL.some(({ routes }) => routes.some(({ path }) => matchPath(path, location) !== undefined));
 }
 
 /** The views that the role of the user and the features of the server allow. */

@@ -5,7 +5,7 @@ import { useSession } from "../../api/session.tsx";
 import { Page } from "../../frame/page.tsx";
 import { CopyButton } from "../../parts/copy.tsx";
 import { Confirm } from "../../parts/dialog.tsx";
-import { countOf, formatCount, sayDuration, shortId } from "../../parts/format.ts";
+import { countOf, formatCount, formatShortCount, sayDuration, shortId } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { keptHref } from "../../parts/kept-search.ts";
 import { Empty } from "../../parts/notices.tsx";
@@ -84,6 +84,7 @@ function Sheet({ batch, rows }: { readonly batch: Batch; readonly rows: readonly
   // The path of a batch that has ended does not change with the time.
   const at = completedAt === undefined ? now : 0;
   const path = useMemo(() => criticalPath(batch, rows, at), [batch, rows, at]);
+  const tokens = rows.reduce((sum, row) => sum + (row.tokens ?? 0), 0);
   const known = new Map(rows.map((row) => [row.taskId, row]));
   const nodes = useMemo(
     () =>
@@ -103,7 +104,7 @@ function Sheet({ batch, rows }: { readonly batch: Batch; readonly rows: readonly
         <div className="figure">
           <span className="k">
             <Icon name="clock" size={14} />
-            {completedAt === undefined ? "Since" : "Took"}
+            {completedAt === undefined ? "So far" : "Took"}
           </span>
           <span className="v">
             <Span from={createdAt} to={completedAt} />
@@ -111,6 +112,7 @@ function Sheet({ batch, rows }: { readonly batch: Batch; readonly rows: readonly
           <span className="d">
             {countOf(tasks.length, "task")}, <Moment at={createdAt} />
             {parallelism !== null && `, ${parallelism} at once`}
+            {tokens > 0 && `, ${formatShortCount(tokens)} tokens`}
           </span>
         </div>
         {states.map(([state, count]) => (

@@ -31,7 +31,7 @@ const COLUMNS: readonly Column<KeyInfo>[] = [
     head: "Role",
     width: "11rem",
     phone: "below",
-    cell: ({ role, agentId, agents }) => [role, agentId ?? agents?.join(", ")].filter(Boolean).join(" "),
+    cell: ({ role, agentId, agents }) => [role, agentId ?? agents?.join(", ")].filter(Boolean).join(": "),
   },
   {
     head: "Id",

@@ -5,6 +5,15 @@ import { Field, FormDialog, textOf } from "../../parts/form.tsx";
 import { fromField } from "../../parts/zone.ts";
 import { useQueryClient } from "../../queries/query-context.ts";
 
+const HINTS: Readonly<Record<Role, string>> = {
+  viewer: "Reads the work of the tenant.",
+  operator: "Reads, submits and changes the work of the tenant.",
+  agent: "Submits, cancels and retries the tasks of one agent.",
+  worker: "Runs tasks of its agents on another machine.",
+  "tenant-admin": "An operator who also manages the keys of the tenant.",
+  admin: "Manages all tenants and keys, lanes and the configuration.",
+};
+
 interface NewKeyProps {
   readonly roles: readonly Role[];
   readonly owner: { readonly tenantId?: string };
@@ -46,7 +55,7 @@ export function NewKey({ roles, owner, onCreated, onClose }: NewKeyProps) {
       <Field
         name="role"
         label="Role"
-        hint={roles.length === 1 ? "The first key is for an admin, who can create all others." : undefined}
+        hint={roles.length === 1 ? "The first key is for an admin, who can create all others." : HINTS[role]}
         options={roles}
         defaultValue={role}
         onChange={(value) => setRole(value as Role)}
@@ -58,7 +67,7 @@ export function NewKey({ roles, owner, onCreated, onClose }: NewKeyProps) {
           label="Agents"
           required
           placeholder="translator, summarizer"
-          hint="The worker runs tasks of these, and reads nothing else."
+          hint="Separated by commas. It reads nothing else."
         />
       )}
       <Field isOptional name="expiresAt" label="Expires" type="datetime-local" />

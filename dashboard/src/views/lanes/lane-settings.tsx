@@ -33,7 +33,7 @@ export function LaneSettings({ lane }: { readonly lane: LaneInfo }) {
         <Limits lane={lane} />
         <p className="lane-lock" role={refusal === undefined ? undefined : "alert"}>
           <Icon name="lock" />
-          <span>{refusal ?? "It is set under scheduler in the configuration. Change it there."}</span>
+          <span>{refusal ?? "Set under scheduler in the configuration. Change it there."}</span>
         </p>
       </div>
     );

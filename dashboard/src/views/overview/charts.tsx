@@ -2,6 +2,7 @@ import { useState } from "react";
 import { formatCount, formatDuration, formatShortCount, sayDuration } from "../../parts/format.ts";
 import { niceCount, niceDuration } from "../../parts/nice-scale.ts";
 import { Plot, type Points } from "../../parts/plot.tsx";
+import { Link } from "../../parts/router.tsx";
 import { useTimeZone } from "../../parts/zone.ts";
 import {
   axisLabels,
@@ -16,7 +17,7 @@ import {
 
 /** Throughput, and how long tasks waited for their start, over the same time. */
 export function Charts({ history, range }: { readonly history: History; readonly range: RangeName }) {
-  const { submitted, done, failed, wait, run, from, stepMs } = history;
+  const { submitted, done, failed, tokens, wait, run, from, stepMs } = history;
   const { words, unit } = RANGES[range];
   const [at, setAt] = useState<number>();
   const zone = useTimeZone();
@@ -29,11 +30,17 @@ export function Charts({ history, range }: { readonly history: History; readonly
   // The current minute is left out: it is incomplete and would look like a sudden drop. The current hour is shown.
   const lineOf = (points: Points) => (range === "1h" ? [...points.slice(0, -1), null] : points);
   const max = niceCount(mostOf(submitted, done));
+  const spent = sumOf(tokens);
   const [p50, p95] = [lastOf(wait.p50), lastOf(wait.p95)];
   return (
     <>
       <div className="cell-head">
         <h2>Throughput</h2>
+        {spent > 0 && (
+          <Link className="muted" href="/agents">
+            {formatShortCount(spent)} tokens
+          </Link>
+        )}
         <span className="more legend">
           <span>
             <i />
@@ -64,6 +71,7 @@ export function Charts({ history, range }: { readonly history: History; readonly
             ["Submitted", countAt(submitted, index)],
             ["Done", countAt(done, index)],
             ["Failed", countAt(failed, index)],
+            ["Tokens", formatShortCount(tokens[index] ?? 0)],
           ],
         })}
         at={at}

@@ -20,6 +20,7 @@ export interface History {
   readonly submitted: Points;
   readonly done: Points;
   readonly failed: Points;
+  readonly tokens: Points;
   readonly wait: { readonly p50: Points; readonly p95: Points };
   readonly run: { readonly p50: Points; readonly p95: Points };
 }
@@ -36,6 +37,7 @@ export function toHistory({ from, step, series }: StatsSeries): History {
     submitted: counts("submitted"),
     done: counts("done"),
     failed: counts("failed"),
+    tokens: counts("tokens"),
     wait: { p50: times("waitMs", "p50"), p95: times("waitMs", "p95") },
     run: { p50: times("runMs", "p50"), p95: times("runMs", "p95") },
   };

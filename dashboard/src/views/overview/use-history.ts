@@ -5,7 +5,7 @@ import { type History, RANGES, type RangeName, toHistory } from "./history.ts";
 
 /** The server updates the statistics every few seconds. */
 const EVERY_MS = 10_000;
-const METRICS = ["submitted", "done", "failed", "waitMs", "runMs"] as const;
+const METRICS = ["submitted", "done", "failed", "tokens", "waitMs", "runMs"] as const;
 
 /** The statistics of a range that ends now. */
 export function useHistory(range: RangeName) {

@@ -22,7 +22,7 @@ export function Due({ moment, now }: DueProps) {
           {formatSoon(ms, now, shownIn)}
         </time>
         <span className="due-name">{name ?? `Schedule ${schedule_id}`}</span>
-        <span className="r">{sayRelative(ms, now)}</span>
+        <span className="r">{sayRelative(Math.max(ms, now), now)}</span>
       </Link>
     </li>
   );

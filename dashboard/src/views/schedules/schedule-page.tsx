@@ -150,7 +150,7 @@ function Actions({ schedule, title }: ScheduleProps & { readonly title: string }
         Edit
       </button>
       <button type="button" className="btn" onClick={() => setOpen("delete")}>
-        <Icon name="x" />
+        <Icon name="bin" />
         Delete
       </button>
       {open === "edit" && <ScheduleForm schedule={schedule} onClose={() => setOpen(undefined)} />}

@@ -61,7 +61,7 @@ function Configuration() {
         <h2 id="config-head">Configuration</h2>
         <span className="muted hide-s">of node {me.node}</span>
         <span className="grow" />
-        <ChipText label="Find" value={filters.q} onChange={(q) => set({ q })} />
+        <ChipText label="Search" placeholder="option" value={filters.q} onChange={(q) => set({ q })} />
       </div>
       <Read query={query} what="The configuration">
         {(config) => <Options config={config} q={filters.q ?? ""} onClear={clear} />}

@@ -34,7 +34,7 @@ export function Deliveries({ task }: { readonly task: Task }) {
             <tr>
               <th>State</th>
               <th>To</th>
-              <th>Answer</th>
+              <th>Response</th>
               <th className="num">Tries</th>
               <th>Last try</th>
               <th>Next</th>

@@ -43,7 +43,12 @@ export function Details({ task }: { readonly task: Task }) {
 /** A node, or a worker with a link to it. */
 function Holder({ id }: { readonly id: string }) {
   const { may } = useSession();
-  if (!isWorkerId(id) || !may("read")) return <div className="cut">{id}</div>;
+  if (!isWorkerId(id) || !may("read"))
+    return (
+      <div className="cut" title={id}>
+        {id}
+      </div>
+    );
   return (
     <div>
       <Link className="link mono" href={`/workers/${id}`}>

@@ -1,9 +1,11 @@
 import type { ReactNode } from "react";
 import type { Reason, Task } from "../../../../src/client/index.ts";
-import { formatOrdinal, shortId } from "../../parts/format.ts";
+import { formatCount, formatOrdinal, shortId } from "../../parts/format.ts";
 import type { IconName } from "../../parts/icon.tsx";
 import { Link } from "../../parts/router.tsx";
+import { titleOf } from "../../parts/task-text.ts";
 import { Relative } from "../../parts/time.tsx";
+import { useTasks } from "../../parts/use-tasks.ts";
 
 interface ReasonText {
   readonly icon: IconName;
@@ -131,8 +133,13 @@ export function isForWorkers({ code, message }: Reason): boolean {
 
 /** The first reasons as one sentence: "Lane tasks is full, and agent research is at its limit." */
 export function headline(reasons: readonly Reason[], task: Task): string {
-  const shorts = reasons.slice(0, 2).map((reason) => textOf(reason, task).short);
-  const text = shorts.join(", and ");
+  const others = reasons.filter(({ code }) => code === "waiting_for_task").length;
+  const shorts = reasons.map((reason) =>
+    reason.code === "waiting_for_task" && others > 1
+      ? `it waits for ${formatCount(others)} other tasks`
+      : textOf(reason, task).short,
+  );
+  const text = [...new Set(shorts)].slice(0, 2).join(", and ");
   return text === "" ? "Nothing holds it." : `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }
 
@@ -142,9 +149,15 @@ export function ordinal(position: number): string {
 }
 
 function taskLink({ taskId = "" }: Reason): ReactNode {
+  return <NamedTask id={taskId} />;
+}
+
+/** A link to a task, by its title once that is known. */
+function NamedTask({ id }: { readonly id: string }) {
+  const [task] = useTasks([id]);
   return (
-    <Link className="link mono" href={`/tasks/${taskId}`}>
-      {shortId(taskId)}
+    <Link className={task === undefined ? "link mono" : "link"} href={`/tasks/${id}`} title={id}>
+      {task === undefined ? shortId(id) : titleOf(task)}
     </Link>
   );
 }

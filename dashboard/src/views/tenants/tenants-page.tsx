@@ -68,7 +68,7 @@ export default function TenantsPage() {
       }
     >
       <div className="bar" role="group" aria-label="Filters">
-        <ChipText label="Find" value={filters.q} onChange={(q) => set({ q })} />
+        <ChipText label="Search" placeholder="name or id" value={filters.q} onChange={(q) => set({ q })} />
       </div>
       <Read query={query} what="The tenants">
         {({ tenants }) => {

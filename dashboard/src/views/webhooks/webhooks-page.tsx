@@ -29,7 +29,7 @@ const COLUMNS: readonly Column<Delivery>[] = [
     cell: ({ url }) => hostOf(url),
   },
   {
-    head: "Answer",
+    head: "Response",
     width: "minmax(8rem, 1fr)",
     phone: "below",
     cell: (delivery) => (
