@@ -112,6 +112,9 @@ describe("rota say, stop and sessions", () => {
     const failed = await run(chat, ["say", "me", "hello", "--agent", "nobody", "--wait", "--json"]);
     expect(failed.code).toBe(1);
     expect(JSON.parse(failed.stdout)).toMatchObject({ state: "failed", sessionKey: "me" });
+    const unserved = await run(chat, ["say", "you", "hello", "--agent", "nobody"]);
+    expect(unserved.stdout).toMatch(/^tsk_\w+\n$/);
+    expect(unserved.stderr).toMatch(/^warning: agent "nobody" has no executor/);
     const late = await run(chat, ["say", "me", "hello", "--agent", "slow", "--wait", "0.3"]);
     expect([late.code, late.stdout]).toEqual([5, ""]);
     expect(late.stderr).toContain("The task continues");

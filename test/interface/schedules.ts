@@ -202,7 +202,7 @@ export function describeSchedules(open: Open): void {
       for (const [agent, sentence] of [
         [
           "nobody",
-          'agent "nobody" not found: create it first (`POST /v1/agents`, the configuration, or a worker), or leave `agent` out',
+          'agent "nobody" not found: create it first (`rota agents create`, `POST /v1/agents`, the configuration, or a worker), or leave `agent` out',
         ],
         ["indx", 'agent "indx" not found: did you mean "index"?'],
       ] as const) {

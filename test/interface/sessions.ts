@@ -313,7 +313,7 @@ export function describeSessions(open: Open): void {
       await untilTold(1);
       expect(await errorOf(api.sessions.delete(KEY))).toMatchObject({
         code: "conflict",
-        message: `session "${KEY}" is not idle: 1 task of it runs or waits; send \`POST /v1/sessions/{key}/stopall\` first`,
+        message: `session "${KEY}" is not idle: 1 task of it runs or waits; first send \`POST /v1/sessions/{key}/stopall\`, or run \`rota stop KEY --all\``,
         details: { open: 1 },
       });
       answer("one");

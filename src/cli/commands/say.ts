@@ -64,6 +64,7 @@ async function sendMessage(
   if (flags.json) printJson(sent);
   // Only the id, so that a script can keep it.
   else print(sent.taskId);
+  if (!flags.json) for (const warning of sent.warnings ?? []) printNotice(`warning: ${warning}`);
   if (!flags.json && process.stdout.isTTY) {
     printNotice(`It is ${sent.merged ? "merged into the previous message, and " : ""}${sent.state}.`);
   }

@@ -394,7 +394,7 @@ export function agentNotFound(agent: string, known: readonly string[]): RotaErro
   const nearest = nearestName(agent, known);
   const hint =
     nearest === undefined
-      ? "create it first (`POST /v1/agents`, the configuration, or a worker), or leave `agent` out"
+      ? "create it first (`rota agents create`, `POST /v1/agents`, the configuration, or a worker), or leave `agent` out"
       : `did you mean "${nearest}"?`;
   return new RotaError("not_found", `agent "${preview(agent)}" not found: ${hint}`, {
     details: { field: "agent" },

@@ -256,7 +256,7 @@ function sessionBusy(key: string, open: number): RotaError {
   const tasks = open === 1 ? "1 task of it runs or waits" : `${open} tasks of it run or wait`;
   return new RotaError(
     "conflict",
-    `session ${quoted(key)} is not idle: ${tasks}; send \`POST /v1/sessions/{key}/stopall\` first`,
+    `session ${quoted(key)} is not idle: ${tasks}; first send \`POST /v1/sessions/{key}/stopall\`, or run \`rota stop KEY --all\``,
     {
       details: { open },
     },
