@@ -325,6 +325,28 @@ describe("a node", () => {
     expect((await storage.nodes.list()).map(({ node }) => node)).toContain("warm");
   });
 
+  test("gets a connection back from a server that stops responding before its first use", async () => {
+    const { url } = await openNodes(1);
+    const proxy = await startCuttingProxy(url);
+    const storage = await openPostgres({ url: proxy.url, timeouts: { readMs: 300, writeMs: 300 } });
+    onTestFinished(async () => {
+      await storage.close();
+      proxy.close();
+    });
+    await submit(storage, [{}]);
+    await storage.events.range();
+    // A new connection asks first whether the database has the event numbers that this process has seen.
+    const frozen = proxy.freezeAt("as behind", 1);
+    const reads = Promise.allSettled(
+      Array.from({ length: 6 }, () => storage.tasks.counts({ tenant: TENANT })),
+    );
+    const { closed } = await frozen;
+    proxy.thaw();
+    await closed;
+    await reads;
+    expect(await storage.tasks.counts({ tenant: TENANT })).toEqual({ queued: 1 });
+  });
+
   test("sends its last signals before it closes", async () => {
     const { first, url } = await openNodes(2);
     const heard: string[] = [];
