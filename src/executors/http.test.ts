@@ -51,14 +51,14 @@ test.each([
   ["application/json", "not json", "not json"],
   ["text/plain", "[1,2]", "[1,2]"],
   ["text/html", "", ""],
-])("an answer of type %s, %j, becomes %j", async (type, body, result) => {
+])("a response of type %s, %j, becomes the result %j", async (type, body, result) => {
   const url = await serve((_request, response) =>
     response.writeHead(200, { "content-type": type }).end(body),
   );
   expect(await run(url)).toEqual(result);
 });
 
-test("an answer that says no type is read as JSON if it is that", async () => {
+test("a response without a content type is read as JSON if it is JSON", async () => {
   const url = await serve(({ url: path }, response) => response.end(path === "/json" ? '{"a":1}' : "{a:1}"));
   expect([await run(`${url}/json`), await run(url)]).toEqual([{ a: 1 }, "{a:1}"]);
 });
@@ -77,7 +77,7 @@ test("its headers go with every call, and may say another type of content", asyn
   });
 });
 
-test("an answer beyond a mebibyte is cut and marked, and still fits as a result", async () => {
+test("a response beyond a mebibyte is cut and marked, and still fits as a result", async () => {
   const url = await serve((_request, response) => response.end('"\n'.repeat(2_000_000)));
   const result = (await run(url)) as { truncated: boolean; text: string };
   expect(result.truncated).toBe(true);
@@ -286,7 +286,7 @@ test.each<[unknown, string | undefined, string]>([
   ]);
 });
 
-test("says how many bytes it holds: its request, and of the answer what is kept of it at most", async () => {
+test("reports the bytes that it holds: those of its request, and the most that is kept of a response", async () => {
   let sent = 0;
   const url = await serve((_request, response, body) => {
     sent = body.length;

@@ -244,7 +244,7 @@ test.each<[string, Answer, string]>([
   ],
   ["without end", endless("[1,".repeat(10_000)), "answered more than 4194304 bytes"],
   ["that is nested deeply", (it) => it.end("[".repeat(100_000) + "]".repeat(100_000)), "no instance has it"],
-])("an answer %s: cannot resolve", async (_what, answer, reason) => {
+])("a response %s: cannot resolve", async (_what, answer, reason) => {
   const { pinchTab, run } = await pinchTabWithTwo();
   pinchTab.answers.set("/instances/tabs", answer);
   const failed = run(click);
@@ -259,7 +259,7 @@ test.each([
   [302, false],
   [401, true],
   [404, true],
-])("a server that answers %i is a failure, for good: %s", async (status, permanent) => {
+])("a response with status %i is a failure, for good: %s", async (status, permanent) => {
   for (const path of ["/instances/tabs", "/instances"]) {
     const { pinchTab, run } = await pinchTabWithTwo();
     pinchTab.answers.set(path, (it) => it.writeHead(status, { "retry-after": "3" }).end("sorry"));

@@ -246,7 +246,7 @@ test.each([
   [["--version"], /^\d+\.\d+\.\d+\n$/],
   [["--help"], /^Usage: rota .*serve \[options\]/s],
   [["serve", "--help"], /^Usage: rota serve .*--port .*--host .*--storage .*--config /s],
-])("rota %s answers", async (args, answer) => {
+])("rota %s prints its text and exits with 0", async (args, answer) => {
   const process = runRota(args);
   expect(await process.ended).toEqual({ code: 0, signal: null });
   expect(process.stdout()).toMatch(answer);

@@ -80,7 +80,7 @@ describe("a node that renews its lease", () => {
   });
 });
 
-test("a claim whose answer got lost is put back, uncounted, and runs", async () => {
+test("a claim whose response was lost is put back, uncounted, and runs", async () => {
   const clock = new ManualClock();
   const shared = asSharedStorage(await openMemory(clock));
   let lost = false;
@@ -180,7 +180,7 @@ describe("a node that missed its lease", () => {
     expect(signals[0]?.aborted).toBe(false);
   });
 
-  test("aborts also while a renewal hangs without an answer", async () => {
+  test("aborts also while a renewal hangs", async () => {
     const { executor, signals } = makeEndless();
     const { engine, clock } = await makeNode({
       executor,
@@ -246,7 +246,7 @@ describe("a node that missed its lease", () => {
     expect(engine.node).toBe("node-2");
   });
 
-  test("and was declared dead meanwhile aborts, and its late answers change nothing", async () => {
+  test("and was declared dead meanwhile aborts, and its late results change nothing", async () => {
     const clock = new ManualClock();
     const storage = await openMemory(clock);
     const { executor, signals } = makeEndless();

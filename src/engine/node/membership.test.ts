@@ -94,7 +94,7 @@ describe("a node reports to the storage how many tasks of each lane it runs at o
     expect(reported.at(-1)).toEqual({ operation: "setSlots", node: "node", slots: { tasks: 2 } });
   });
 
-  test("also when it takes back what was written although the answer got lost", async () => {
+  test("also when it undoes a write whose response was lost", async () => {
     const concurrency: Record<string, number> = { tasks: 4 };
     const { engine, clock, reported } = await makeReporting({
       concurrency,

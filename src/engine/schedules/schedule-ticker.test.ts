@@ -473,7 +473,7 @@ describe("a moment that comes while a run still goes", () => {
 });
 
 describe("a storage", () => {
-  test("whose answer to a fire got lost has fired once, and the run starts", async () => {
+  test("whose response to a fire was lost has fired once, and the run starts", async () => {
     let lost = 0;
     const { engine, clock, create, story } = await makeScheduler({
       meddler: {

@@ -312,7 +312,7 @@ describe("when the storage is away", () => {
     expect(runs).toBe(6);
   });
 
-  test("an end whose answer got lost is written once, and its task does not run again", async () => {
+  test("an end whose response was lost is written once, and its task does not run again", async () => {
     let lose = true;
     let runs = 0;
     const { engine, clock, storage, states } = await makeEngine({

@@ -227,7 +227,7 @@ describe("a batch is written whole:", () => {
     expect(await storage.tasks.getBatch({ tenant: "default", id: "spoilt" })).toBeNull();
   });
 
-  test("one whose answer got lost is written once", async () => {
+  test("one whose response was lost is written once", async () => {
     let lost = false;
     const { intake, clock, storage, batches } = await makeIntake({
       after: () => {

@@ -160,7 +160,7 @@ describe("an attempt that has to give way to a critical task", () => {
     ]);
   });
 
-  test("before its claim was answered does not begin", async () => {
+  test("before its claim returned does not begin", async () => {
     let meanwhile: (() => Promise<unknown>) | null = null;
     const { engine, storage, runs, task } = await makeBusy({
       meddler: {

@@ -120,7 +120,7 @@ test.each([
   expect(table.ids(tenant)).toEqual(["index"]);
 });
 
-test("an executor obeys what is written into its answers only for agents that may do so, and says so of others", () => {
+test("carries out the writs in a result only for agents with `writs`, and reports them refused for others", () => {
   const own = () => "done";
   const refusing = () => "refused";
   const table = makeTable(

@@ -494,7 +494,7 @@ describe("a stored agent", () => {
     expect((await ended()).result).toBe("hello");
   });
 
-  test("is made although the answer of the look after it got lost", async () => {
+  test("is created although the response of the read after it was lost", async () => {
     let broken = false;
     const { rota } = await started({
       meddler: {

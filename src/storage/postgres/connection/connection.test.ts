@@ -22,7 +22,7 @@ import { openPostgres } from "./open.ts";
 
 prepareDatabases();
 
-test("a database that does not answer at all is away, and does not keep the storage from closing", async () => {
+test("a database that does not respond at all is unavailable, and does not keep the storage from closing", async () => {
   const { url } = await openNodes(1);
   const proxy = await startCuttingProxy(url);
   onTestFinished(() => proxy.close());
@@ -35,7 +35,7 @@ test("a database that does not answer at all is away, and does not keep the stor
   await storage.close();
 });
 
-describe("an answer that is lost", () => {
+describe("a response that is lost", () => {
   /** One node whose storage reaches the database through a proxy that can lose responses. */
   async function openBehindProxy() {
     const { first, url } = await openNodes(1);
