@@ -90,7 +90,7 @@ describe("TaskWaiter", () => {
     }
   });
 
-  test("throws the signal's reason, and lets go of its request", async () => {
+  test("throws the signal's reason, and aborts its request", async () => {
     const { waiter, sent, clock } = open([silence]);
     const controller = new AbortController();
     const waiting = expect(waiter.wait(PATH, { signal: controller.signal })).rejects.toBe("enough");
@@ -110,7 +110,7 @@ describe("TaskWaiter", () => {
     });
   });
 
-  test("takes only so many connections, and looks now and then for the others", async () => {
+  test("holds a bounded number of connections, and polls for the other tasks", async () => {
     const { waiter, sent, clock } = open([silence, silence, running, running, done], { holdsMax: 2 });
     void Promise.allSettled([waiter.wait(PATH), waiter.wait(PATH)]);
     const third = waiter.wait(PATH);

@@ -206,7 +206,7 @@ test("progress is reported while the agent writes", async () => {
   expect(progress).toEqual([{ step: 1 }, { step: 2 }]);
 });
 
-test("what is larger than progress may be is left out of it, but not of the result", async () => {
+test("an event that is too large for progress is left out there, but not of the result", async () => {
   const large = { text: "x".repeat(20_000) };
   const url = await serve((_request, response) => answerEvents(response, { a: 1 }, large));
   const { run, progress } = chat(url);

@@ -87,7 +87,7 @@ test("a response beyond a mebibyte is cut and marked, and still fits as a result
   expect(bytes).toBeGreaterThan(1_000_000);
 });
 
-test("a failure says what the other side said, cut at a kibibyte", async () => {
+test("a failure quotes the response, cut at a kibibyte", async () => {
   const url = await serve(({ url: path }, response) => {
     const body = path === "/long" ? "é".repeat(5_000) : "no such thing";
     response.writeHead(404, { "retry-after": "3" }).end(body);
@@ -277,7 +277,7 @@ test.each<[unknown, string | undefined, string]>([
   ],
   [{}, "12 tokens", 'the header X-Rota-Usage must be a JSON object, not "12 tokens"'],
   [{}, '{"inputTokens":true}', "`usage.inputTokens` must be a whole number from 0 on, not true"],
-])("what is wrong in %j or %j is ignored, and logged once", async (answer, header, message) => {
+])("a wrong usage in %j or %j is ignored, and logged once", async (answer, header, message) => {
   const executor = runnable({ type: "http", url: await serveUsage(answer, header) });
   expect([await executor.run(task), await executor.run(task)]).toEqual([answer, answer]);
   expect(executor.usage).toEqual([]);

@@ -112,7 +112,7 @@ test.each<Partial<Task>>([
   });
 });
 
-test("the text, why it ended, which model it was and what it took are the result", async () => {
+test("the result is the text, the finish reason, the model and the usage", async () => {
   const { url } = await serveModel(hello);
   const { run, usage, progress } = model(url);
   expect(await run(order)).toEqual({
@@ -212,7 +212,7 @@ test("reads a server that does not stream, and one whose content is a list of pa
   }
 });
 
-test("a server need not say [DONE], nor which model it is, nor what it took", async () => {
+test("a server may leave out [DONE], the model and the usage", async () => {
   const parts = [
     { choices: [{ delta: { content: "a" } }] },
     { choices: [{ delta: {}, finish_reason: "length" }] },
@@ -238,12 +238,12 @@ test("ignores comments, and parts that are no JSON or belong to no answer", asyn
   expect(await answered(answer)).toMatchObject({ text: "Hello" });
 });
 
-test("a stream that ends before the answer does broke off", async () => {
+test("a stream that ends before the finish reason counts as broken off", async () => {
   const { url } = await serveModel(events(...HELLO));
   await expect(model(url).run(order)).rejects.toThrow(`the answer of ${url} broke off before its end`);
 });
 
-test("an answer that breaks off has cost what it says so far", async () => {
+test("the usage of a response that breaks off is reported as far as it arrived", async () => {
   const { url } = await serveModel(events(...HELLO, usagePart(12, 1), usagePart(12, 2)));
   const { run, usage } = model(url);
   await expect(run(order)).rejects.toThrow("broke off before its end");

@@ -321,7 +321,7 @@ test("callers that ask at the same time share one request", async () => {
   expect(lookups(pinchTab)).toBe(1);
 });
 
-test("a crowd that asks for what is not there shares its questions too", async () => {
+test("many callers that ask for a missing tab share their lookups too", async () => {
   const { pinchTab, run } = await pinchTabWithTwo();
   const asked = Array.from({ length: 20 }, (_, index) => run({ ...click, tabId: `no-${index}` }));
   const outcomes = await Promise.allSettled(asked);
@@ -330,7 +330,7 @@ test("a crowd that asks for what is not there shares its questions too", async (
   expect(lookups(pinchTab)).toBe(4);
 });
 
-test("a tab that was opened while the question was on its way is found all the same", async () => {
+test("a tab that was opened during the lookup is found all the same", async () => {
   const { pinchTab, run } = await pinchTabWithTwo();
   const answer = new Latch();
   pinchTab.answers.set("/instances/tabs", async (response) => {
@@ -350,7 +350,7 @@ test("a tab that was opened while the question was on its way is found all the s
   expect(lookups(pinchTab)).toBe(2);
 });
 
-test("one that stops waiting leaves the question to the others", async () => {
+test("a caller that stops waiting does not end the lookup of the others", async () => {
   const { pinchTab, run } = await pinchTabWithTwo();
   const answer = new Latch();
   pinchTab.answers.set("/instances", async (response) => {

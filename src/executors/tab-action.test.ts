@@ -141,7 +141,7 @@ test.each<Partial<Task>>([
   { kind: "instruction", instruction: "x" },
   { kind: "message", message: "x" },
   { kind: "custom", payload: { action: "click", tabId: "tab-1" } },
-])("what is no action (%j) fails for good", async (task) => {
+])("a task that is no action (%j) fails for good", async (task) => {
   const { pinchTab, run } = await browser();
   await expect(run(task)).rejects.toMatchObject({
     name: "PermanentError",
@@ -213,7 +213,7 @@ test.each([
   expect(pinchTab.seen).toHaveLength(1);
 });
 
-test("a tab that is not there is a failure for good, and asked for once", async () => {
+test("a tab that does not exist is a failure for good, after one request", async () => {
   const { pinchTab, run } = await browser();
   pinchTab.closeTab("tab-1");
   await expect(run(click)).rejects.toMatchObject({

@@ -475,7 +475,7 @@ test("a tenant's first delivery starts at once, whatever others do", async () =>
   await until(() => good.received.length === 1, "that of the third tenant");
 });
 
-test("what is known of a host is known of it for one tenant alone", async () => {
+test("a host is proven for one tenant alone", async () => {
   const { end, list } = await makeDeliverer();
   const shared = await receiver(status(200), status(500), status(500), status(500), status(200));
   const url = as("shared.test", shared);
@@ -490,7 +490,7 @@ test("what is known of a host is known of it for one tenant alone", async () => 
   expect((await list("second")).map(({ hostProven }) => hostProven)).toEqual([false, false, false]);
 });
 
-test("what cannot be sent yet is not looked at again and again", async () => {
+test("deliveries that cannot be sent yet cause no calls of the storage", async () => {
   const operations: string[] = [];
   const { end, results, clock } = await makeDeliverer({
     meddler: { before: ({ operation }) => void operations.push(operation) },
@@ -537,7 +537,7 @@ test("nothing of a disabled tenant is sent until it is enabled", async () => {
   );
 });
 
-test("what is left of a tenant that is deleted is not sent", async () => {
+test("the deliveries of a deleted tenant are not sent", async () => {
   const { end, storage, clock } = await makeDeliverer();
   const limits = {
     maxQueued: null,
@@ -679,7 +679,7 @@ test("finds without a signal what another node left, and what becomes due", asyn
   await untilOnly({ status: "delivered" });
 });
 
-test("a clock that jumps ahead while it is on its way makes it neither come twice nor get lost", async () => {
+test("a delivery during which the clock jumps ahead is neither sent twice nor lost", async () => {
   const { end, list, clock, deliverer } = await makeDeliverer();
   const { url, received } = await receiver(
     status(200),
@@ -765,7 +765,7 @@ test("a drain drops what takes too long, which is due again after its hold", asy
   expect(results, "nothing is known of it").toEqual([]);
 });
 
-test("a drain puts back what was claimed just before it", async () => {
+test("a drain puts back the deliveries that were claimed just before it", async () => {
   const claiming = new Latch();
   const claimed = new Latch();
   const { end, untilOnly, deliverer } = await makeDeliverer({

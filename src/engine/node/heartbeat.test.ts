@@ -282,7 +282,7 @@ describe("a node that missed its lease", () => {
   });
 });
 
-test("a node that leaves while a renewal is on its way does not take its own sign-off for a lost lease", async () => {
+test("a node that unregisters while a renewal is under way does not count that as a lost lease", async () => {
   const arrives = new Latch();
   let isLeaving = false;
   const { engine, log } = await makeNode({
@@ -301,7 +301,7 @@ test("a node that leaves while a renewal is on its way does not take its own sig
   expect(log.messages("error")).toEqual([]);
 });
 
-test("a node whose renewal hangs lets go of its work even if its timers fire a little early", async () => {
+test("a node whose renewal hangs aborts its work even if its timers fire a little early", async () => {
   const clock = new ManualClock();
   const early: Clock = {
     now: () => clock.now(),

@@ -187,7 +187,7 @@ describe("the dispatcher", () => {
     expect(exchanges.length - before).toBeLessThanOrEqual(13);
   });
 
-  test("does not go round in circles with a task that it cannot execute, and says again what it can", async () => {
+  test("does not claim a task again and again that it cannot execute, and registers its abilities again", async () => {
     const operations: string[] = [];
     let isKnown = false;
     const { engine, clock, exchanges, states } = await makeEngine({

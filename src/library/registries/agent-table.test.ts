@@ -54,7 +54,7 @@ test("an agent that the program registers again has its last definition", () => 
   expect(table.maxInflight({ tenant, agent: "a" })).toBe(5);
 });
 
-test("the program counts more than the configuration, and that more than what is stored", () => {
+test("an agent of the program wins over the configuration, and that wins over a stored one", () => {
   const table = makeTable({ agents: { a: { maxInflight: 2 }, b: { maxInflight: 2 } } });
   const stored = readAgent({ maxInflight: 3 }, { clock, prefix: "", faults: [] });
   for (const agent of ["a", "b", "c", "index"]) table.putStored({ tenant, agent }, stored);
