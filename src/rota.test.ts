@@ -127,7 +127,7 @@ describe("starting on a database that others share", () => {
 });
 
 describe("submitting", () => {
-  test("answers with an id, a state, a place and a time", async () => {
+  test("returns an id, a state, a position and a time", async () => {
     const { rota, clock } = await openTestRota();
     const first = await rota.tasks.submit({ payload: 1 });
     expect(first).toEqual({
@@ -178,7 +178,7 @@ describe("submitting", () => {
     expect(await rota.stats()).toMatchObject({ metrics: { tasksSubmitted: 2, tasksRejected: 1 } });
   });
 
-  test("many at once answers for each", async () => {
+  test("`submitMany` returns a result for each", async () => {
     const { rota } = await openTestRota({ options: { scheduler: { maxPerAgent: 2 } } });
     const answers = await rota.tasks.submitMany([1, 2, 3].map((payload) => ({ agentId: "a", payload })));
     expect(answers).toMatchObject([
@@ -387,7 +387,7 @@ describe("cancelling", () => {
     expect(await rota.tasks.get(taskId)).toMatchObject({ state: "cancelled", attempts: [] });
   });
 
-  test("aborts a running one at once, frees its slot, and its answer changes nothing", async () => {
+  test("aborts a running one at once, frees its slot, and its result changes nothing", async () => {
     const { rota } = await openTestRota({ options: { scheduler: { workerCount: 1 } } });
     const latch = new Latch<string>();
     const signals: AbortSignal[] = [];
@@ -686,7 +686,7 @@ describe("reading", () => {
     });
   });
 
-  test("health says whether the storage answers", async () => {
+  test("health says whether the storage responds", async () => {
     let broken = false;
     const { rota, clock, log } = await openTestRota({
       meddler: {

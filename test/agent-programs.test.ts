@@ -309,7 +309,7 @@ async function openFamily(source = FAMILY) {
   return { ...opened, pids };
 }
 
-test("a program is handed the task, and its answer is the result", async () => {
+test("a program gets the task as its input, and its output is the result", async () => {
   const command = shellProgram(
     'printf \'{"said":"%s","agent":"%s","attempt":%s}\' "$(cat)" "$ROTA_AGENT_ID" "$ROTA_ATTEMPT"',
   );

@@ -157,7 +157,7 @@ describe.each<[string, (clock: ManualClock) => Promise<Opened>]>([
   });
 });
 
-test("an entry whose answer got lost is written once, and the chain goes on", async () => {
+test("an entry whose response was lost is written once, and the chain goes on", async () => {
   let lost = 0;
   const { rota, clock, storage } = await openTestRota({
     meddler: {

@@ -85,7 +85,7 @@ const DEEDS: Readonly<Record<string, { readonly deed: Deed; readonly found: unkn
   },
 };
 
-describe("a crash of PostgreSQL right after the answer keeps", () => {
+describe("a crash of PostgreSQL right after the response keeps", () => {
   test.each(Object.entries(DEEDS))("%s", async (_what, { deed, found }) => {
     const look = await deed(await open());
     await server.crash();
@@ -128,7 +128,7 @@ describe("a crash of PostgreSQL right after the answer keeps", () => {
     await later.close();
   });
 
-  test("a task that its insert started, once the insert is answered", async () => {
+  test("a task that its insert started, once the insert has returned", async () => {
     const storage = await openPostgres({ url: server.url });
     const node = randomUUID();
     const id = randomUUID();
@@ -265,7 +265,7 @@ async function endTask(storage: Storage): Promise<{ id: string; ended: FinishedA
 
 /** What these tests would report if Rota responded before the disk has the result. */
 describe("a crash of a PostgreSQL that does not wait for the disk", () => {
-  test("loses all that was answered, so that the tests above notice a missing flush", async () => {
+  test("loses every write that has returned if nothing is flushed, so that the tests above notice a missing flush", async () => {
     const forgetful = await startPostgres({
       durable: true,
       settings: { synchronous_commit: "off", wal_writer_delay: "10s", wal_writer_flush_after: "1GB" },

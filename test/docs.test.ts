@@ -188,7 +188,7 @@ function folderWithConfiguration(blocks: ReturnType<typeof codeBlocks>): string 
 
 describe.skipIf(!hasCurl)("where curl is installed:", () => {
   test.each(PAGES.filter((page) => read(page).includes("curl -s") && !FOLLOWED.includes(page)))(
-    "the commands of %s answer as it shows",
+    "the commands of %s print what it shows",
     async (page) => {
       const blocks = codeBlocks(read(page));
       const server = await serveConfig({ folder: folderWithConfiguration(blocks) });

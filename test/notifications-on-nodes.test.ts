@@ -48,7 +48,7 @@ test("every node sends the same, in the same order and without a gap, whichever 
   expect(await take((nodes[0] as Rota).notifications({ after: 0 }), 120)).toEqual(notified[0]);
 });
 
-test("what an agent asks for in its answer on one node is seen and touched on the others", async () => {
+test("a schedule that an agent makes by a writ on one node is listed and changed on the others", async () => {
   const [front, back] = (await openNodes(2)) as [Rota, Rota];
   await front.agents.create({ id: "parrot", executor: { type: "echo" }, writs: true });
   await back.start();

@@ -43,7 +43,7 @@ async function openNodes({ maxConcurrent = 1 } = {}) {
   };
 }
 
-test("messages sent to several nodes are answered one at a time, in the order they were accepted", async () => {
+test("messages sent to several nodes run one at a time, in the order in which they were accepted", async () => {
   const { nodes, messages, untilMessages } = await openNodes();
   const sent = [];
   for (let n = 0; n < 10; n++) {

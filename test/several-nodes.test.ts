@@ -155,7 +155,7 @@ describe("nodes that share a database", () => {
     latches[0]?.open();
   });
 
-  test("run as much of a lane as was set on another one, each and together, as soon as that is answered", async () => {
+  test("run as many tasks of a lane as another node has set, each and together, as soon as that call has returned", async () => {
     const { openNode } = await makeNodes();
     const [front, back] = [await openNode(), await openNode()];
     const latches: { node: string; latch: Latch }[] = [];

@@ -48,7 +48,7 @@ test("an action without a deadline has 60 seconds, and is then dropped", async (
   expect(pinchTab.seen).toHaveLength(1);
 });
 
-test("an action with a deadline of its own is dropped then, in the middle of its answer too", async () => {
+test("an action with a deadline of its own is dropped then, also during its response", async () => {
   const { pinchTab, rota, clock } = await openBrowser();
   pinchTab.onAction = (response) => response.writeHead(200).write('{"success":');
   const deadline = new Date(clock.now() + 2_000).toISOString();

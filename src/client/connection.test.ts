@@ -155,7 +155,7 @@ describe("what is thrown", () => {
     },
   );
 
-  test("says so when an answer takes too long, and lets go of it", async () => {
+  test("reports a response that takes too long, and aborts the request", async () => {
     const { rota, sent, clock } = open([silence], { timeoutMs: 5_000, retry: false });
     const error = errorOf(rota.tasks.submit({ message: "x" }));
     await clock.advance(4_999);
@@ -230,7 +230,7 @@ describe("a request that may work later", () => {
     ["a submit", ({ tasks }) => tasks.submit({ message: "x" })],
     ["a batch", ({ tasks }) => tasks.submitBatch({ tasks: [{ message: "x", idempotencyKey: "k" }] })],
     ["a retry", ({ tasks }) => tasks.retry("tsk_1")],
-  ])("is not %s that the storage gave no answer to: it may have been stored", async (_what, call) => {
+  ])("is not %s to which the storage did not respond: it may have been stored", async (_what, call) => {
     const { rota, sent, clock } = open([away]);
     const error = errorOf(call(rota));
     await clock.advance(60_000);
@@ -351,7 +351,7 @@ describe("options", () => {
   });
 });
 
-test("text is answered as it is", async () => {
+test("a response that is text is returned as it is", async () => {
   const metrics = "rota_tasks_queued 3\n";
   const { rota, sent } = open([
     () => new Response(metrics, { headers: { "content-type": "text/plain; version=0.0.4" } }),

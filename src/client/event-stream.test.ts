@@ -135,7 +135,7 @@ describe("events over HTTP", () => {
     await events.return();
   });
 
-  test("are asked for anew when nothing at all has come for 45 seconds", async () => {
+  test("are requested again when nothing at all has come for 45 seconds", async () => {
     const [first, second] = [new Stream(), new Stream()];
     const { rota, sent, clock } = open([first.answer, second.answer]);
     const events = rota.events();
@@ -232,7 +232,7 @@ describe("events over HTTP", () => {
     await events.return();
   });
 
-  test("of a server that has begun anew are not taken for those sent before", async () => {
+  test("of a server that was restarted with an empty log are not skipped as already seen", async () => {
     const [first, second] = [new Stream(), new Stream()];
     const { rota, sent, clock } = open([first.answer, second.answer]);
     const events = rota.events({ after: 0 });
@@ -411,7 +411,7 @@ describe("notifications over HTTP", () => {
     await notifications.return();
   });
 
-  test("are asked for anew when nothing at all has come for 90 seconds", async () => {
+  test("are requested again when nothing at all has come for 90 seconds", async () => {
     const { rota, sent, clock } = open([new Stream().answer, new Stream().answer]);
     const notifications = rota.notifications();
     void notifications.next();

@@ -33,7 +33,7 @@ function held(clock: ManualClock, ms: number, answer: Answerer): Answerer {
 }
 
 describe("TaskWaiter", () => {
-  test("lets the server hold its answer until the task has ended, again and again", async () => {
+  test("lets the server hold its response until the task has ended, again and again", async () => {
     const clock = new ManualClock();
     const { waiter, sent } = open([held(clock, 30_000, running), held(clock, 10_000, done)], { clock });
     const ended = waiter.wait(PATH);
@@ -90,7 +90,7 @@ describe("TaskWaiter", () => {
     }
   });
 
-  test("throws the signal's reason, and lets go of its request", async () => {
+  test("throws the signal's reason, and aborts its request", async () => {
     const { waiter, sent, clock } = open([silence]);
     const controller = new AbortController();
     const waiting = expect(waiter.wait(PATH, { signal: controller.signal })).rejects.toBe("enough");
@@ -110,7 +110,7 @@ describe("TaskWaiter", () => {
     });
   });
 
-  test("takes only so many connections, and looks now and then for the others", async () => {
+  test("holds a bounded number of connections, and polls for the other tasks", async () => {
     const { waiter, sent, clock } = open([silence, silence, running, running, done], { holdsMax: 2 });
     void Promise.allSettled([waiter.wait(PATH), waiter.wait(PATH)]);
     const third = waiter.wait(PATH);
@@ -142,7 +142,7 @@ describe("TaskWaiter", () => {
     expect([await third, clock.pending]).toEqual(["TimeoutError", 0]);
   });
 
-  test("looks now and then when the server holds no more answers", async () => {
+  test("polls when the server holds no more responses", async () => {
     const { waiter, sent, clock } = open([refusal("rate_limited", 429), running, done]);
     const ended = waiter.wait(PATH);
     await clock.advance(1_000);
@@ -150,7 +150,7 @@ describe("TaskWaiter", () => {
     expect(sent.map(({ path }) => path)).toEqual([`${PATH}?wait=30`, PATH, `${PATH}?wait=30`]);
   });
 
-  test("does not ask without end when a server answers at once", async () => {
+  test("does not poll without a pause when a server responds at once", async () => {
     const { waiter, sent, clock } = open([running]);
     waiter.wait(PATH, { timeoutMs: 10_000 }).catch(() => {});
     await clock.advance(10_000);

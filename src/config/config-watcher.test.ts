@@ -139,7 +139,7 @@ test("does with anything that can be reloaded", async () => {
   watcher.stop();
 });
 
-test("a load that answers with a promise is waited for", async () => {
+test("waits for a load that returns a promise", async () => {
   const { watcher, reloads } = watch(async () => 3);
   watcher.start();
   await settle();

@@ -343,7 +343,7 @@ describe("a reader", () => {
     expect(reads()).toBe(before);
   });
 
-  test("gets a gap when what it asks for has been deleted", async () => {
+  test("gets a gap when the events after its position have been deleted", async () => {
     const { reader, add, storage, clock } = await makeLog();
     await add("a", "b");
     await storage.tasks.cancel({ tenant: "default", ids: ["a"], error: null });

@@ -108,7 +108,7 @@ describe("a reader of a database that is restored to an earlier state", () => {
     ]);
   });
 
-  test("is handed what it had not read yet before the gap", async () => {
+  test("gets the entries that it had not read yet before the gap", async () => {
     const { reader, lose, restore } = await makeHistories(["a"]);
     const seen: unknown[] = [];
     const events = reader({ onGap: (gap) => seen.push(gap) });
@@ -119,7 +119,7 @@ describe("a reader of a database that is restored to an earlier state", () => {
     expect(seen).toEqual(["b", "c", { after: 3, oldest: 1 }, "x"]);
   });
 
-  test("that had not come to what was lost gets no gap", async () => {
+  test("that had not read any lost entry gets no gap", async () => {
     const { reader, lose, restore } = await makeHistories(["a", "b", "c"]);
     await lose("d");
     const seen: unknown[] = [];
@@ -154,7 +154,7 @@ describe("a reader of a database that is restored to an earlier state", () => {
   });
 });
 
-test("deleting what is old is no restore, whether or not anything is left", async () => {
+test("deleting old entries is no restore, whether or not any are left", async () => {
   const { reader, storage, clock, lose, restores } = await makeHistories(["a", "b"]);
   const { seen } = follow((onGap) => reader({ onGap }));
   await settle();

@@ -12,7 +12,7 @@ async function makeWaiting() {
   return { ...made, latch, taskId };
 }
 
-test("answers with the task once it has ended", async () => {
+test("resolves with the task once it has ended", async () => {
   const { rota, latch, taskId } = await makeWaiting();
   const waiting = rota.tasks.wait(taskId);
   await settle();
@@ -20,7 +20,7 @@ test("answers with the task once it has ended", async () => {
   expect(await waiting).toMatchObject({ taskId, state: "done", result: "result" });
 });
 
-test("answers at once for a task that has ended", async () => {
+test("resolves at once for a task that has ended", async () => {
   const { rota, latch, taskId } = await makeWaiting();
   latch.open(null);
   await settle();

@@ -171,13 +171,13 @@ test.each([
   ["has only comments", ": ping\n\n: ping\n\n"],
   ["has no JSON", "data: hello\n\ndata: [DONE]\n\n"],
   ["is a page", "<html><body>{}</body></html>"],
-])("an answer that %s is an empty one, which may be better the next time", async (_what, text) => {
+])("a response that %s is an empty answer, which is retried", async (_what, text) => {
   const failed = chat(await serveText(text)).run(order);
   await expect(failed).rejects.toThrow(new Error("empty answer"));
   await expect(failed).rejects.not.toMatchObject({ name: "PermanentError" });
 });
 
-test("an answer that is one JSON instead of events is the result, whatever type it says it is", async () => {
+test("a response that is one JSON document instead of events is the result, whatever its content type", async () => {
   for (const type of ["application/json", "text/event-stream", "text/plain"]) {
     const { run, progress } = chat(await serveText('{\n  "data": [1]\n}\n', type));
     expect(await run(order)).toEqual({ data: [1] });
@@ -191,7 +191,7 @@ test("events are read as such, whatever type they say they are", async () => {
   }
 });
 
-test("progress is reported while the answer is being written", async () => {
+test("progress is reported while the agent writes", async () => {
   const more = new Latch();
   const url = await serve(async (_request, response) => {
     beginEvents(response).write(eventText({ step: 1 }));
@@ -206,7 +206,7 @@ test("progress is reported while the answer is being written", async () => {
   expect(progress).toEqual([{ step: 1 }, { step: 2 }]);
 });
 
-test("what is larger than progress may be is left out of it, but not of the result", async () => {
+test("an event that is too large for progress is left out there, but not of the result", async () => {
   const large = { text: "x".repeat(20_000) };
   const url = await serve((_request, response) => answerEvents(response, { a: 1 }, large));
   const { run, progress } = chat(url);

@@ -100,7 +100,7 @@ test("it runs in the folder of the configuration", async () => {
   expect(await program(shellProgram("pwd -P"), { cwd: folder }).run(order)).toBe(folder);
 });
 
-test("it need not read what it is handed, nor wait for all of it", async () => {
+test("it need not read its input, nor wait for all of it", async () => {
   const long = { kind: "message", message: "x".repeat(1_000_000) } as const;
   expect(await program(shellProgram("echo done")).run(long)).toBe("done");
   expect(await program(shellProgram("exec <&-; sleep 0.05; echo closed")).run(long)).toBe("closed");
@@ -118,7 +118,7 @@ test.each<[string, CommandConfig["result"], unknown]>([
   ["", "auto", ""],
   ['{"a":1}\\n', "text", '{"a":1}'],
   ["[1]\\n", "json", [1]],
-])("what it writes, %j, as %s, becomes %j", async (output, result, expected) => {
+])("its output %j with `result` %s becomes %j", async (output, result, expected) => {
   const { run } = program(["printf", output], result === undefined ? {} : { result });
   expect(await run(order)).toEqual(expected);
 });
@@ -132,7 +132,7 @@ test("bytes that are no text are replaced", async () => {
   expect(await program(["printf", "a\\377b"]).run(order)).toBe("a\u{fffd}b");
 });
 
-test("of what it writes a mebibyte is kept, and the rest does not hold it up", async () => {
+test("a mebibyte of its output is kept, and the rest does not block it", async () => {
   const source = "process.stdout.write('é'.repeat(4_000_000), () => console.error('written'))";
   const { run, log } = program(nodeProgram(source));
   const result = (await run(order)) as { truncated: boolean; text: string };
@@ -142,14 +142,14 @@ test("of what it writes a mebibyte is kept, and the rest does not hold it up", a
   expect(log.messages("info")).toEqual(["written"]);
 });
 
-test("what it complains of is logged line by line", async () => {
+test("its stderr is logged line by line", async () => {
   const { run, log } = program(shellProgram("printf 'one\\n\\ntwo\\r\\nthr' >&2; printf 'ee' >&2; echo ok"));
   expect(await run(order)).toBe("ok");
   expect(log.messages("info")).toEqual(["one", "two", "three"]);
   expect(log.lines.map(({ fields }) => fields["stream"])).toEqual(["stderr", "stderr", "stderr"]);
 });
 
-test("what it complains of at length is cut", async () => {
+test("long lines of its stderr are cut, and lines beyond a thousand are left out", async () => {
   const source = "console.error('x'.repeat(10_000)); for (let i = 0; i < 5_000; i++) console.error(i)";
   const { run, log } = program(nodeProgram(source));
   await run(order);
@@ -172,7 +172,7 @@ test.each<[string, string]>([
   await expect(failed).rejects.toThrow(new Error(message));
 });
 
-test("the end of what it complained of is the reason of its failure", async () => {
+test("the end of its stderr is in the error of its failure", async () => {
   const source =
     "process.stderr.write('x'.repeat(5_000) + 'é'.repeat(600) + ' the end\\n', () => process.exit(1))";
   await expect(program(nodeProgram(source)).run(order)).rejects.toThrow(
@@ -296,7 +296,7 @@ test("children that have left do not hold it up", async () => {
   expect(isRunning(pid)).toBe(true);
 });
 
-test("what it says it cost is reported", async () => {
+test("the usage in its output is reported", async () => {
   const usage = {
     inputTokens: 12,
     outputTokens: 3,

@@ -14,7 +14,7 @@ function echoOf(task: Partial<Task>): unknown {
   return createExecutor({ type: "echo" }, { clock })(task as Task, {} as ExecutorContext);
 }
 
-test("echo answers its input", () => {
+test("echo returns its input", () => {
   expect(echoOf({ kind: "instruction", instruction: "do" })).toBe("do");
   expect(echoOf({ kind: "message", message: "say" })).toBe("say");
   expect(echoOf({ kind: "custom", payload: { a: 1 } })).toEqual({ a: 1 });

@@ -48,7 +48,7 @@ test("what is no secret stays readable", async () => {
   expect(await thrownBy(failing(said))).toMatchObject({ message: said });
 });
 
-test("what is thrown without being an error, and what is answered, is passed on as it is", async () => {
+test("results, and thrown values that are no errors, are passed on as they are", async () => {
   expect(
     await thrownBy(() => {
       throw "k-1234567890";

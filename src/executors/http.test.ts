@@ -51,14 +51,14 @@ test.each([
   ["application/json", "not json", "not json"],
   ["text/plain", "[1,2]", "[1,2]"],
   ["text/html", "", ""],
-])("an answer of type %s, %j, becomes %j", async (type, body, result) => {
+])("a response of type %s, %j, becomes the result %j", async (type, body, result) => {
   const url = await serve((_request, response) =>
     response.writeHead(200, { "content-type": type }).end(body),
   );
   expect(await run(url)).toEqual(result);
 });
 
-test("an answer that says no type is read as JSON if it is that", async () => {
+test("a response without a content type is read as JSON if it is JSON", async () => {
   const url = await serve(({ url: path }, response) => response.end(path === "/json" ? '{"a":1}' : "{a:1}"));
   expect([await run(`${url}/json`), await run(url)]).toEqual([{ a: 1 }, "{a:1}"]);
 });
@@ -77,7 +77,7 @@ test("its headers go with every call, and may say another type of content", asyn
   });
 });
 
-test("an answer beyond a mebibyte is cut and marked, and still fits as a result", async () => {
+test("a response beyond a mebibyte is cut and marked, and still fits as a result", async () => {
   const url = await serve((_request, response) => response.end('"\n'.repeat(2_000_000)));
   const result = (await run(url)) as { truncated: boolean; text: string };
   expect(result.truncated).toBe(true);
@@ -87,7 +87,7 @@ test("an answer beyond a mebibyte is cut and marked, and still fits as a result"
   expect(bytes).toBeGreaterThan(1_000_000);
 });
 
-test("a failure says what the other side said, cut at a kibibyte", async () => {
+test("a failure quotes the response, cut at a kibibyte", async () => {
   const url = await serve(({ url: path }, response) => {
     const body = path === "/long" ? "é".repeat(5_000) : "no such thing";
     response.writeHead(404, { "retry-after": "3" }).end(body);
@@ -277,7 +277,7 @@ test.each<[unknown, string | undefined, string]>([
   ],
   [{}, "12 tokens", 'the header X-Rota-Usage must be a JSON object, not "12 tokens"'],
   [{}, '{"inputTokens":true}', "`usage.inputTokens` must be a whole number from 0 on, not true"],
-])("what is wrong in %j or %j is ignored, and logged once", async (answer, header, message) => {
+])("a wrong usage in %j or %j is ignored, and logged once", async (answer, header, message) => {
   const executor = runnable({ type: "http", url: await serveUsage(answer, header) });
   expect([await executor.run(task), await executor.run(task)]).toEqual([answer, answer]);
   expect(executor.usage).toEqual([]);
@@ -286,7 +286,7 @@ test.each<[unknown, string | undefined, string]>([
   ]);
 });
 
-test("says how many bytes it holds: its request, and of the answer what is kept of it at most", async () => {
+test("reports the bytes that it holds: those of its request, and the most that is kept of a response", async () => {
   let sent = 0;
   const url = await serve((_request, response, body) => {
     sent = body.length;

@@ -112,7 +112,7 @@ test.each<Partial<Task>>([
   });
 });
 
-test("the text, why it ended, which model it was and what it took are the result", async () => {
+test("the result is the text, the finish reason, the model and the usage", async () => {
   const { url } = await serveModel(hello);
   const { run, usage, progress } = model(url);
   expect(await run(order)).toEqual({
@@ -189,12 +189,12 @@ test("a refusal is reported", async () => {
   expect(await answered(answer)).toMatchObject({ text: "", refusal: "I will not." });
 });
 
-test("of several answers the first counts", async () => {
+test("of several choices the first counts", async () => {
   const other = { choices: [{ index: 1, delta: { content: "no" }, finish_reason: "stop" }] };
   expect(await answered(events(other, ...HELLO, delta({}, "stop")))).toMatchObject({ text: "Hello" });
 });
 
-test("a server that does not stream is understood, and so is one that answers in parts of content", async () => {
+test("reads a server that does not stream, and one whose content is a list of parts", async () => {
   for (const content of [
     "Hello",
     [{ type: "text", text: "Hel" }, { type: "text", text: "lo" }, { type: "image" }],
@@ -212,7 +212,7 @@ test("a server that does not stream is understood, and so is one that answers in
   }
 });
 
-test("a server need not say [DONE], nor which model it is, nor what it took", async () => {
+test("a server may leave out [DONE], the model and the usage", async () => {
   const parts = [
     { choices: [{ delta: { content: "a" } }] },
     { choices: [{ delta: {}, finish_reason: "length" }] },
@@ -227,7 +227,7 @@ test("a server that says [DONE] need not say why it ended", async () => {
   expect(await answered(events(...HELLO, "[DONE]"))).toMatchObject({ text: "Hello", finishReason: null });
 });
 
-test("comments and parts that are no JSON, or nothing of an answer, are passed over", async () => {
+test("ignores comments, and parts that are no JSON or belong to no answer", async () => {
   const answer = (response: ServerResponse) => {
     beginEvents(response).write(": OPENROUTER PROCESSING\n\n");
     response.write(
@@ -238,12 +238,12 @@ test("comments and parts that are no JSON, or nothing of an answer, are passed o
   expect(await answered(answer)).toMatchObject({ text: "Hello" });
 });
 
-test("a stream that ends before the answer does broke off", async () => {
+test("a stream that ends before the finish reason counts as broken off", async () => {
   const { url } = await serveModel(events(...HELLO));
   await expect(model(url).run(order)).rejects.toThrow(`the answer of ${url} broke off before its end`);
 });
 
-test("an answer that breaks off has cost what it says so far", async () => {
+test("the usage of a response that breaks off is reported as far as it arrived", async () => {
   const { url } = await serveModel(events(...HELLO, usagePart(12, 1), usagePart(12, 2)));
   const { run, usage } = model(url);
   await expect(run(order)).rejects.toThrow("broke off before its end");
@@ -276,7 +276,7 @@ test.each<[string, (response: ServerResponse) => void]>([
   await expect(answered(answer)).rejects.toThrow(new Error("empty answer"));
 });
 
-test("an answer that is something else is quoted", async () => {
+test("the error quotes a response that is no chat completion", async () => {
   const answer = (response: ServerResponse) => response.end("<html>Welcome to nginx</html>");
   await expect(answered(answer)).rejects.toThrow(
     "the answer is no chat completion: <html>Welcome to nginx</html>",
@@ -319,7 +319,7 @@ test.each([
   });
 });
 
-test("an answer that repeats the key is quoted without it", async () => {
+test("the error quotes a response without the API key in it", async () => {
   const said = `Incorrect API key provided: ${KEY}. ${"x".repeat(995)}${KEY}`;
   for (const answer of [
     (response: ServerResponse) => response.writeHead(401).end(said),

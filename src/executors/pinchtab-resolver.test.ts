@@ -244,7 +244,7 @@ test.each<[string, Answer, string]>([
   ],
   ["without end", endless("[1,".repeat(10_000)), "answered more than 4194304 bytes"],
   ["that is nested deeply", (it) => it.end("[".repeat(100_000) + "]".repeat(100_000)), "no instance has it"],
-])("an answer %s: cannot resolve", async (_what, answer, reason) => {
+])("a response %s: cannot resolve", async (_what, answer, reason) => {
   const { pinchTab, run } = await pinchTabWithTwo();
   pinchTab.answers.set("/instances/tabs", answer);
   const failed = run(click);
@@ -259,7 +259,7 @@ test.each([
   [302, false],
   [401, true],
   [404, true],
-])("a server that answers %i is a failure, for good: %s", async (status, permanent) => {
+])("a response with status %i is a failure, for good: %s", async (status, permanent) => {
   for (const path of ["/instances/tabs", "/instances"]) {
     const { pinchTab, run } = await pinchTabWithTwo();
     pinchTab.answers.set(path, (it) => it.writeHead(status, { "retry-after": "3" }).end("sorry"));
@@ -321,7 +321,7 @@ test("callers that ask at the same time share one request", async () => {
   expect(lookups(pinchTab)).toBe(1);
 });
 
-test("a crowd that asks for what is not there shares its questions too", async () => {
+test("many callers that ask for a missing tab share their lookups too", async () => {
   const { pinchTab, run } = await pinchTabWithTwo();
   const asked = Array.from({ length: 20 }, (_, index) => run({ ...click, tabId: `no-${index}` }));
   const outcomes = await Promise.allSettled(asked);
@@ -330,7 +330,7 @@ test("a crowd that asks for what is not there shares its questions too", async (
   expect(lookups(pinchTab)).toBe(4);
 });
 
-test("a tab that was opened while the question was on its way is found all the same", async () => {
+test("a tab that was opened during the lookup is found all the same", async () => {
   const { pinchTab, run } = await pinchTabWithTwo();
   const answer = new Latch();
   pinchTab.answers.set("/instances/tabs", async (response) => {
@@ -350,7 +350,7 @@ test("a tab that was opened while the question was on its way is found all the s
   expect(lookups(pinchTab)).toBe(2);
 });
 
-test("one that stops waiting leaves the question to the others", async () => {
+test("a caller that stops waiting does not end the lookup of the others", async () => {
   const { pinchTab, run } = await pinchTabWithTwo();
   const answer = new Latch();
   pinchTab.answers.set("/instances", async (response) => {

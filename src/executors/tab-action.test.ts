@@ -26,7 +26,7 @@ async function bodyOf(task: Partial<Task>): Promise<string> {
   return pinchTab.seen[0]?.body ?? "";
 }
 
-test("posts the action to the tab, for its agent, and answers what comes back", async () => {
+test("posts the action to the tab, for its agent, and returns the response", async () => {
   const { pinchTab, run } = await browser({ Authorization: "Bearer secret" });
   const task = { ...click, agentId: "agent-crawl-01", ref: "e14", params: { text: "Alan Turing" } };
   expect(await run(task)).toEqual({ success: true, by: "inst_1" });
@@ -141,7 +141,7 @@ test.each<Partial<Task>>([
   { kind: "instruction", instruction: "x" },
   { kind: "message", message: "x" },
   { kind: "custom", payload: { action: "click", tabId: "tab-1" } },
-])("what is no action (%j) fails for good", async (task) => {
+])("a task that is no action (%j) fails for good", async (task) => {
   const { pinchTab, run } = await browser();
   await expect(run(task)).rejects.toMatchObject({
     name: "PermanentError",
@@ -156,26 +156,26 @@ test.each([
   ["application/json", "not json", "not json"],
   ["text/html", "<p>", "<p>"],
   ["application/json", "", ""],
-])("an answer of type %s, %j, becomes %j", async (type, body, result) => {
+])("a response of type %s, %j, becomes the result %j", async (type, body, result) => {
   const { pinchTab, run } = await browser();
   pinchTab.onAction = (response) => response.writeHead(200, { "content-type": type }).end(body);
   expect(await run(click)).toEqual(result);
 });
 
-test("an answer without a type is read as JSON if it is that", async () => {
+test("a response without a content type is read as JSON if it is JSON", async () => {
   const { pinchTab, run } = await browser();
   pinchTab.onAction = (response) => response.writeHead(201).end('{"a":1}');
   expect(await run(click)).toEqual({ a: 1 });
 });
 
-test("an answer of more than a mebibyte is cut and marked", async () => {
+test("a response of more than a mebibyte is cut and marked", async () => {
   const { pinchTab, run } = await browser();
   pinchTab.onAction = endless('{"a":1}'.repeat(10_000));
   expect(await run(click)).toMatchObject({ truncated: true, text: expect.stringMatching(/^\{"a":1\}\{/) });
   await pinchTab.seen[0]?.dropped;
 });
 
-test("an answer that is small only until it is unpacked is cut and marked", async () => {
+test("a response that is too large once it is decompressed is cut and marked", async () => {
   const { pinchTab, run } = await browser();
   const bomb = gzipSync(Buffer.alloc(50_000_000, "x"));
   pinchTab.onAction = (response) => response.writeHead(200, { "content-encoding": "gzip" }).end(bomb);
@@ -202,7 +202,7 @@ test.each([
   [429, false],
   [500, false],
   [503, false],
-])("an answer of %i is a failure, for good: %s", async (status, permanent) => {
+])("a response with status %i is a failure, for good: %s", async (status, permanent) => {
   const { pinchTab, run } = await browser();
   pinchTab.onAction = (response) => response.writeHead(status, { "retry-after": "7" }).end("sorry");
   await expect(run(click)).rejects.toMatchObject({
@@ -213,7 +213,7 @@ test.each([
   expect(pinchTab.seen).toHaveLength(1);
 });
 
-test("a tab that is not there is a failure for good, and asked for once", async () => {
+test("a tab that does not exist is a failure for good, after one request", async () => {
   const { pinchTab, run } = await browser();
   pinchTab.closeTab("tab-1");
   await expect(run(click)).rejects.toMatchObject({
@@ -223,13 +223,13 @@ test("a tab that is not there is a failure for good, and asked for once", async 
   expect(pinchTab.seen).toHaveLength(1);
 });
 
-test("a failure repeats a kibibyte of what was answered", async () => {
+test("a failure quotes a kibibyte of the response", async () => {
   const { pinchTab, run } = await browser();
   pinchTab.onAction = (response) => response.writeHead(500).end("x".repeat(5_000));
   await expect(run(click)).rejects.toMatchObject({ message: `HTTP 500: ${"x".repeat(1_024)}…` });
 });
 
-test("an answer that breaks off is a failure that is worth another try", async () => {
+test("a response that breaks off is a failure that is retried", async () => {
   const { pinchTab, url, run } = await browser();
   pinchTab.onAction = breakOff;
   await expect(run(click)).rejects.toMatchObject({

@@ -48,7 +48,7 @@ test.each<[string, (socket: Socket) => void, RegExp]>([
     once("HTTP/1.1 101 Switching\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n"),
     /: bad upgrade$/,
   ],
-])("a server that %s gave no answer", async (_what, answer, reason) => {
+])("a server that %s has not responded", async (_what, answer, reason) => {
   const url = await serveRaw(answer);
   const failed = fetch(url);
   await expect(failed).rejects.toMatchObject({ name: "CallError", neverSent: false });
@@ -69,7 +69,7 @@ test.each<[string, string | Buffer, string]>([
     `${head("content-encoding: gzip", "content-length: 5")}hello`,
     "incorrect header check",
   ],
-])("an answer that %s broke off", async (_what, bytes, reason) => {
+])("a response that %s broke off", async (_what, bytes, reason) => {
   const url = await serveRaw(once(bytes));
   const failed = fetch(url);
   await expect(failed).rejects.toMatchObject({ name: "CallError", neverSent: false });
@@ -77,7 +77,7 @@ test.each<[string, string | Buffer, string]>([
   await expect(failed).rejects.toThrow(reason);
 });
 
-test("an answer whose connection is reset in the middle is none", async () => {
+test("a response whose connection is reset in the middle is none", async () => {
   const bytes = `${head("content-length: 100")}abc`;
   const url = await serveRaw((socket) => socket.write(bytes, () => socket.resetAndDestroy()));
   // A reset overtakes bytes that were sent before it and are still on their way.
@@ -96,7 +96,7 @@ test.each<[string, string | Buffer, Partial<LimitedResponse>]>([
   ],
   ["of an unknown status", "HTTP/1.1 999 Odd\r\ncontent-length: 2\r\n\r\nok", { status: 999, body: "ok" }],
   ["of no content", "HTTP/1.1 204 No Content\r\n\r\n", { status: 204, body: "" }],
-])("an answer %s is one", async (_what, bytes, expected) => {
+])("a response %s is accepted", async (_what, bytes, expected) => {
   expect(await fetch(await serveRaw(once(bytes)))).toMatchObject({ truncated: false, ...expected });
 });
 
@@ -119,13 +119,16 @@ test.each<[string, () => Buffer]>([
   ["br", () => brotliCompressSync(large)],
   ["zstd", () => zstdCompressSync(large)],
   ["gzip, gzip", () => gzipSync(gzipSync(large))],
-])("of an answer packed as %s, no more is unpacked than was wanted", async (encoding, pack) => {
-  const packed = pack();
-  const url = await serve((_request, response) =>
-    response.writeHead(200, { "content-encoding": encoding }).end(packed),
-  );
-  expect(await fetch(url)).toMatchObject({ body: "x".repeat(LIMIT), truncated: true });
-});
+])(
+  "a response compressed with %s is decompressed only as far as its reader wants",
+  async (encoding, pack) => {
+    const packed = pack();
+    const url = await serve((_request, response) =>
+      response.writeHead(200, { "content-encoding": encoding }).end(packed),
+    );
+    expect(await fetch(url)).toMatchObject({ body: "x".repeat(LIMIT), truncated: true });
+  },
+);
 
 test.each<[string, string]>([
   ["before it is answered", ""],

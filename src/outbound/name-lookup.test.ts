@@ -18,7 +18,7 @@ function hurried(answer: (name: string) => Promise<readonly ResolvedAddress[]>) 
   return { names, clock, asked };
 }
 
-test("asks once for a name that many want at the same time, and again when the answer is old", async () => {
+test("looks up a name once for many callers at the same time, and again when the result is old", async () => {
   const { names, clock, asked } = hurried(async () => FOUND);
   const answers = await Promise.all([names.addresses("a"), names.addresses("a"), names.addresses("b")]);
   expect(answers).toEqual([FOUND, FOUND, FOUND]);
@@ -35,7 +35,7 @@ test("knows nothing of a name that has no address", async () => {
   expect(await names.addresses("nowhere")).toBeNull();
 });
 
-test("waits a second for a slow answer, which then serves the next caller", async () => {
+test("waits a second for a slow lookup, whose result then serves the next caller", async () => {
   const slow = new Latch<readonly ResolvedAddress[]>();
   const { names, clock, asked } = hurried(() => slow.opened);
   const first = names.addresses("slow");

@@ -12,7 +12,7 @@ function request(overrides: Partial<LimitedRequest> = {}): LimitedRequest {
   return { method: "GET", signal: new AbortController().signal, bodyBytesMax: 100, now: NOW, ...overrides };
 }
 
-test("answers with status, type and body", async () => {
+test("returns status, type and body", async () => {
   const url = await serve((_request, response) => {
     response.writeHead(201, { "content-type": "text/plain" }).end("hello");
   });
@@ -58,7 +58,7 @@ test("passes on the wait it is asked for", async () => {
   expect(await fetchWithLimits(url, request())).toMatchObject({ status: 503, retryAfterMs: 9_000 });
 });
 
-test("drops the request when its signal fires, before and in the middle of the answer", async () => {
+test("drops the request when its signal fires, before and during the response", async () => {
   for (const begin of [false, true]) {
     const arrived = new Latch();
     const dropped = new Latch();

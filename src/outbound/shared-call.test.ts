@@ -15,7 +15,7 @@ function open() {
 
 const never = new AbortController().signal;
 
-test("gives its answer to all who wait, and is over then", async () => {
+test("returns its result to all waiting callers, and is over then", async () => {
   const { call, latch } = open();
   const waiting = [call.wait(never), call.wait(never)];
   expect(call.isOver).toBe(false);
@@ -50,7 +50,7 @@ test("does not begin for a caller that has already gone", async () => {
   expect(isDropped()).toBe(false);
 });
 
-test("counts each who waits once, also when the signal fires after the answer", async () => {
+test("counts each waiting caller once, also when its signal fires after the result", async () => {
   const { call, latch, isDropped } = open();
   const stop = new AbortController();
   const first = call.wait(stop.signal);

@@ -89,7 +89,7 @@ test("fails when there is more than is read", async () => {
   await expect(read(many)).rejects.toThrow("the answer is longer than 10000 bytes");
 });
 
-test("says what the answer was if it was none of events", async () => {
+test("returns the text of a response without events", async () => {
   const otherwise = async (text: string) => {
     const reader = new SseReader(bytes([text.slice(0, 5), text.slice(5)]), LIMITS);
     await all(reader);
@@ -102,7 +102,7 @@ test("says what the answer was if it was none of events", async () => {
   expect(await otherwise("data: a")).toBeNull();
 });
 
-test("hands on what goes wrong with the answer, after the events before it", async () => {
+test("throws the error of a response after the events before it", async () => {
   async function* body(): AsyncGenerator<Uint8Array> {
     yield Buffer.from("data: a\n\ndata: b");
     throw new Error("broke off");

@@ -67,7 +67,7 @@ test.each([
   ["cancel", "canceled"],
   ["pause", "paused"],
   ["resume", "resumed"],
-] as const)("%s is answered with %s", (kind, done) => {
+] as const)("a writ to %s gets the block %s", (kind, done) => {
   expect(doneBlock({ kind, id: 42 })).toBe(`[/schedule ${kind} 42]\nOK: ${done} #42\n[END SCHEDULE]`);
 });
 

@@ -91,8 +91,8 @@ export interface RunStream {
   readonly timeoutMs: number | undefined;
   /** Sends the message. Null: there is no task to follow. */
   readonly begin: () => Promise<SentMessage | null>;
-  /** Called when the reader disconnects before the last event. */
-  readonly onGone: (sent: SentMessage) => void;
+  /** Called when the reader disconnects before the last event: cancels the task, if the reader wants that. */
+  readonly onGone: (sent: SentMessage) => Promise<void>;
 }
 
 /** Server-sent events for any number of readers, each at the pace at which it reads. */
@@ -175,7 +175,7 @@ export class EventStreams {
       throw error;
     });
     if (sent === null) return stream.stop();
-    const { clock } = this.#options;
+    const { clock, log } = this.#options;
     const timer = timeoutMs === undefined ? null : clock.setTimer(timeoutMs, () => stream.stop());
     stream.begin(STREAM_HEADERS);
     void this.#send(
@@ -187,10 +187,13 @@ export class EventStreams {
         fits: ({ type, taskId }) => taskId === sent.taskId && type !== "batch.completed",
         isLast: ({ state }) => isTerminal(state),
       },
-    ).then((hasEnded) => {
-      timer?.cancel();
-      if (!hasEnded && stream.gone) onGone(sent);
-    });
+    )
+      .then(async (hasEnded) => {
+        timer?.cancel();
+        if (!hasEnded && stream.gone) await onGone(sent);
+      })
+      // No caller is left. Without a handler the rejection would end the process.
+      .catch((error) => log.error({ error }, "could not cancel the task of a reader that disconnected"));
   }
 
   /** Opens the stream of a worker. Rethrows what `begin` throws. */

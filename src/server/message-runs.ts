@@ -81,8 +81,8 @@ export class MessageRuns {
         answer = sent;
         return null;
       },
-      onGone: (sent) => {
-        if (cancelOnDisconnect) void cancelUnlessShared(callerContext, sent, message);
+      onGone: async (sent) => {
+        if (cancelOnDisconnect) await cancelUnlessShared(callerContext, sent, message);
       },
     });
     return answer;

@@ -117,7 +117,7 @@ test("says of every operation who may do it, and which need no key", async () =>
   });
 });
 
-test("has an example for every body and every answer, and each is one that its schema takes", async () => {
+test("has an example for every body and every response, and each example fits its schema", async () => {
   const document = await readDocument();
   for (const [route, operation] of operationsOf(document)) {
     for (const { schema, examples = {} } of mediaOf(operation)) {

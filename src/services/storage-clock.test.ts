@@ -54,7 +54,7 @@ async function openSlow() {
 test.each([
   ["waited for", { beforeMs: 4_000, afterMs: 0 }],
   ["looked at late", { beforeMs: 0, afterMs: 4_000 }],
-])("a shared storage whose answer is %s is not thought to be ahead of its time", async (_name, times) => {
+])("a shared storage whose response is %s is not taken to be ahead of its time", async (_name, times) => {
   const { clock, slow, storageClock } = await openSlow();
   Object.assign(slow, times);
   await storageClock.sync();
@@ -62,7 +62,7 @@ test.each([
   expect(storageClock.now()).toBeGreaterThanOrEqual(clock.now() - times.beforeMs - times.afterMs);
 });
 
-test("a slow answer takes nothing away from what is known, and is soon followed by another question", async () => {
+test("a slow response does not replace a better measurement, and is soon followed by another one", async () => {
   const { clock, slow, storageClock } = await openSlow();
   await storageClock.sync();
   Object.assign(slow, { afterMs: 4_000 });

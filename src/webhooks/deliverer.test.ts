@@ -301,7 +301,7 @@ test("leaves a receiver that hangs after ten seconds, and tries again", async ()
   await untilOnly({ status: "delivered", tries: 2 });
 });
 
-test("leaves a receiver whose answer drips in without beginning, after ten seconds as well", async () => {
+test("gives up a receiver that sends its headers byte by byte, after ten seconds as well", async () => {
   const { end, untilOnly, clock, deliverer } = await makeDeliverer();
   const { url, received, open } = await receiver((response) => {
     response.socket?.write("HTTP/1.1 200 OK\r\nx-drip: a");
@@ -329,7 +329,7 @@ test("takes a connection that breaks for a failure", async () => {
   await untilOnly({ status: "delivered", tries: 2 });
 });
 
-test("reads no more than a little of an endless answer, which is as good as any", async () => {
+test("reads only the beginning of an endless response, and its status counts", async () => {
   const { end, untilOnly } = await makeDeliverer();
   const { url, open } = await receiver((response) => {
     const more = () => {
@@ -347,7 +347,7 @@ test.each([
   ["never ends", hangInBody],
   ["breaks off", breakOff],
   ["cannot be unpacked", badlyPacked],
-])("an answer that %s is as good as any: its status says all", async (_what, answer) => {
+])("the status of a response that %s counts like any other", async (_what, answer) => {
   const { end, untilOnly, clock, results } = await makeDeliverer();
   const { url, received, open } = await receiver(answer);
   await end(url);
@@ -358,7 +358,7 @@ test.each([
   expect(received).toHaveLength(1);
 });
 
-test("a status that asks for another try counts, although its answer never ends", async () => {
+test("a status that means a retry counts, although its response never ends", async () => {
   const { end, untilOnly, clock } = await makeDeliverer();
   const { url } = await receiver((response) => {
     response.writeHead(429, { "retry-after": "90" }).write("wait");
@@ -367,7 +367,7 @@ test("a status that asks for another try counts, although its answer never ends"
   await untilOnly({ status: "pending", error: "HTTP 429", dueAt: clock.now() + 90_000 });
 });
 
-test("answers that never end hold no slot, and few connections", async () => {
+test("responses that never end hold no slot, and few connections", async () => {
   const { end, list, clock } = await makeDeliverer();
   const { url, open } = await receiver(hangInBody);
   await end(url, 60);
@@ -381,7 +381,7 @@ test("answers that never end hold no slot, and few connections", async () => {
   await until(() => open.size === 0, "the last ones to be dropped");
 });
 
-test("an answer that is short is read to its end, so that the next callback needs no new connection", async () => {
+test("a short response is read to its end, so that the next callback needs no new connection", async () => {
   const { end, list } = await makeDeliverer();
   const sockets = new Set<unknown>();
   const { url } = await receiver((response) => {
@@ -475,7 +475,7 @@ test("a tenant's first delivery starts at once, whatever others do", async () =>
   await until(() => good.received.length === 1, "that of the third tenant");
 });
 
-test("what is known of a host is known of it for one tenant alone", async () => {
+test("a host is proven for one tenant alone", async () => {
   const { end, list } = await makeDeliverer();
   const shared = await receiver(status(200), status(500), status(500), status(500), status(200));
   const url = as("shared.test", shared);
@@ -490,7 +490,7 @@ test("what is known of a host is known of it for one tenant alone", async () => 
   expect((await list("second")).map(({ hostProven }) => hostProven)).toEqual([false, false, false]);
 });
 
-test("what cannot be sent yet is not looked at again and again", async () => {
+test("deliveries that cannot be sent yet cause no calls of the storage", async () => {
   const operations: string[] = [];
   const { end, results, clock } = await makeDeliverer({
     meddler: { before: ({ operation }) => void operations.push(operation) },
@@ -537,7 +537,7 @@ test("nothing of a disabled tenant is sent until it is enabled", async () => {
   );
 });
 
-test("what is left of a tenant that is deleted is not sent", async () => {
+test("the deliveries of a deleted tenant are not sent", async () => {
   const { end, storage, clock } = await makeDeliverer();
   const limits = {
     maxQueued: null,
@@ -679,7 +679,7 @@ test("finds without a signal what another node left, and what becomes due", asyn
   await untilOnly({ status: "delivered" });
 });
 
-test("a clock that jumps ahead while it is on its way makes it neither come twice nor get lost", async () => {
+test("a delivery during which the clock jumps ahead is neither sent twice nor lost", async () => {
   const { end, list, clock, deliverer } = await makeDeliverer();
   const { url, received } = await receiver(
     status(200),
@@ -765,7 +765,7 @@ test("a drain drops what takes too long, which is due again after its hold", asy
   expect(results, "nothing is known of it").toEqual([]);
 });
 
-test("a drain puts back what was claimed just before it", async () => {
+test("a drain puts back the deliveries that were claimed just before it", async () => {
   const claiming = new Latch();
   const claimed = new Latch();
   const { end, untilOnly, deliverer } = await makeDeliverer({

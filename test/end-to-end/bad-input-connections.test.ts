@@ -114,7 +114,7 @@ test.each([
   expectUnharmed(async () => expectAnswers(await sendRaw(server.url, bytes))),
 );
 
-test("who wants to speak another protocol is answered in this one", async () => {
+test("a request to upgrade to another protocol gets a response in HTTP", async () => {
   const upgrade = "Connection: Upgrade, close\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\n";
   const answer = await sendRaw(server.url, `GET /health HTTP/1.1\r\nHost: localhost\r\n${upgrade}\r\n`);
   expect(answer).toMatch(/^HTTP\/1\.1 200 /);

@@ -56,7 +56,7 @@ describe.each([
     await expectReadable(server);
   });
 
-  test("any path, query and header to any route that reads is answered, and changes nothing", async () => {
+  test("any path, query and header to any route that reads gets a response, and changes nothing", async () => {
     const reading = server.routes.filter(({ method }) => ["GET", "HEAD"].includes(method));
     const before = await server.stored();
     await fc.assert(
@@ -75,7 +75,7 @@ describe.each([
     expect(server.faults).toEqual([]);
   });
 
-  test("any method and path at all is answered in the one shape", async () => {
+  test("any method and path at all gets a response in the shape of an error", async () => {
     const before = await server.stored();
     const target = fc.array(segments, { maxLength: 5 }).map((parts) => `/${parts.join("/")}`);
     await fc.assert(

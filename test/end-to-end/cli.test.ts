@@ -17,7 +17,7 @@ const submitLater = ["submit", "--message", "later", "--run-at", "1h"];
 const FAIL_AT_ONCE = { ROTA_SCHEDULER_NO_EXECUTOR_SEC: "0" };
 
 describe("rota submit", () => {
-  test("answers with the id alone, for scripts, and with --json as the API does", async () => {
+  test("prints the id alone, for scripts, and with --json the response of the API", async () => {
     const { rota, server } = await withServer();
     const { code, stdout, stderr } = await rota(
       "submit --message hello --priority high --preemptible".split(" "),
@@ -66,7 +66,7 @@ describe("rota submit", () => {
     ]);
   });
 
-  test("with --wait shows the progress on stderr, answers with the result, and ends as the task does", async () => {
+  test("with --wait prints progress on stderr and the result, and its exit code is that of the task", async () => {
     const { rota } = await withServer({ environment: FAIL_AT_ONCE });
     const done = await rota(["submit", "--message", "hello", "--wait"]);
     expect([done.code, done.stdout]).toEqual([0, "hello\n"]);

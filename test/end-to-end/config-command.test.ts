@@ -101,7 +101,7 @@ test("show lists every option with its value and where that comes from, without 
   }
 });
 
-test("show answers in JSON when asked to", async () => {
+test("show prints JSON with --json", async () => {
   const shown = await config(["show", "--json"], { file: FILE });
   const { options, count } = JSON.parse(shown.stdout());
   expect(options).toHaveLength(count);

@@ -83,7 +83,7 @@ test("streams and waits go on while it drains, and report how running tasks end"
   expect(await server.ended).toEqual({ code: 0, signal: null });
 });
 
-test("rota say --wait gets the answer of a run that ends while the server drains", async () => {
+test("rota say --wait gets the result of a run that ends while the server drains", async () => {
   const { program, server } = await startBusy();
   const say = runRota(["say", "user:42", "hello", "--agent", "worker", "--wait", "--url", server.url]);
   await eventually(() => program.holding().length === 1, "the message to be under way");
@@ -96,7 +96,7 @@ test("rota say --wait gets the answer of a run that ends while the server drains
   expect(await server.ended).toEqual({ code: 0, signal: null });
 });
 
-test("who waits for what does not end within the grace is answered with what is known, before the server goes", async () => {
+test("a caller that waits for a task which does not end within the grace gets its current state before the server ends", async () => {
   const { program, server } = await startBusy({ ROTA_SHUTDOWN_GRACE_SEC: "1" });
   const said = { message: "hello", agentId: "worker", wait: true };
   const message = server.ask("/v1/sessions/a/messages", { json: said });

@@ -41,7 +41,7 @@ describe("where other machines can reach it,", () => {
   });
 });
 
-test("rota me says whose key it is, and who answers", async () => {
+test("rota me says whose key it is, and which server responds", async () => {
   const { storage, rota } = somewhere();
   const server = await startServer({ storage });
   const without = await rota("me", "--url", server.url);

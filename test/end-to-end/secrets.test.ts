@@ -41,7 +41,7 @@ async function plant() {
   return { folder, agents: Object.keys(agents), callbackUrl: `${failing}/hook` };
 }
 
-test("no key and no secret is in any log, event, error, answer or callback that did not bring it", async () => {
+test("no key and no secret is in any log, event, error, response or callback that did not bring it", async () => {
   const { folder, agents, callbackUrl } = await plant();
   const storage = `sqlite:${join(folder, "rota.db")}`;
   const environment = { ROTA_WEBHOOK_SECRET: SECRETS.webhook, MODEL_KEY: SECRETS.model };

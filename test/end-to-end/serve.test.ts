@@ -188,7 +188,7 @@ describe("what stops it from starting is said in a sentence:", () => {
     const folder = newFolder();
     mkdirSync(join(folder, "rota.db"));
     expect(await refusal(["--port", "0"], folder)).toBe(
-      "Rota cannot start: cannot open the database rota.db: files in . cannot be written, or it is not a file\n",
+      "Rota cannot start: cannot open the database rota.db: files in this folder cannot be written, or it is not a file\n",
     );
     expect(await refusal(["--port", "0", "--storage", "sqlite:no/rota.db"])).toBe(
       "Rota cannot start: cannot open the database no/rota.db: there is no folder no\n",
@@ -246,7 +246,7 @@ test.each([
   [["--version"], /^\d+\.\d+\.\d+\n$/],
   [["--help"], /^Usage: rota .*serve \[options\]/s],
   [["serve", "--help"], /^Usage: rota serve .*--port .*--host .*--storage .*--config /s],
-])("rota %s answers", async (args, answer) => {
+])("rota %s prints its text and exits with 0", async (args, answer) => {
   const process = runRota(args);
   expect(await process.ended).toEqual({ code: 0, signal: null });
   expect(process.stdout()).toMatch(answer);

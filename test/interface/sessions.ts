@@ -6,7 +6,7 @@ import { errorOf, type Open } from "./opened.ts";
 
 export function describeSessions(open: Open): void {
   describe("sessions.send", () => {
-    test("makes a message of the session, which is answered at its turn", async () => {
+    test("makes a message of the session, which runs in its turn", async () => {
       const { api, clock } = await open();
       const sent = await api.sessions.send(KEY, { message: "hello" });
       expect(sent).toEqual({ taskId: expect.any(String), state: "delayed", position: 0, merged: false });
@@ -272,7 +272,7 @@ export function describeSessions(open: Open): void {
   });
 
   describe("sessions.ask", () => {
-    test("answers with the outcome of the message", async () => {
+    test("returns the outcome of the message", async () => {
       const { api, untilMessages: untilTold, answer } = await openConversation(open);
       const asked = api.sessions.ask(KEY, { message: "why?", agentId: "a" });
       await untilTold(1);
@@ -299,7 +299,7 @@ export function describeSessions(open: Open): void {
       });
     });
 
-    test("answers a stop word with what it ended", async () => {
+    test("returns the tasks that a stop word ended", async () => {
       const { api } = await open();
       expect(await api.sessions.ask(KEY, { message: "/stopall" })).toEqual({ stopped: [], cancelled: [] });
     });

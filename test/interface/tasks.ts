@@ -55,7 +55,7 @@ export function describeTasks(open: Open): void {
       expect((await api.tasks.counts()).counts).toEqual({ queued: 1, rejected: 1 });
     });
 
-    test("takes nothing while it drains, and still answers what is there", async () => {
+    test("accepts no tasks while it drains, and still returns those that exist", async () => {
       const { api, rota } = await open();
       const { taskId } = await api.tasks.submit({ message: "before" });
       await api.tasks.wait(taskId);
@@ -366,7 +366,7 @@ export function describeTasks(open: Open): void {
   });
 
   describe("tasks.wait", () => {
-    test("answers with the task once it has ended, at once if it has", async () => {
+    test("returns the task once it has ended, at once if it has", async () => {
       const { api, rota } = await open();
       const latch = new Latch<string>();
       rota.agent("a", () => latch.opened);

@@ -239,7 +239,7 @@ export function describeWrits(open: Open): void {
     });
   });
 
-  describe("agents that may write writs into their answers", () => {
+  describe("agents that may write writs into their results", () => {
     test("are described so, and no longer", async () => {
       const { api } = await open({ options: { agents: { configured: { writs: true } } } });
       expect(await api.agents.get("configured")).toEqual({ id: "configured", writs: true, source: "config" });

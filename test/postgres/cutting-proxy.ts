@@ -11,11 +11,16 @@ export interface CuttingProxy {
   loseAnswerTo(text: string): void;
   /** From now on nothing gets through, in either direction, without an error on either side. */
   freeze(): void;
-  /** The same with the nth message from now on that holds `text`. Resolves then. */
-  freezeAt(text: string, nth: number): Promise<void>;
+  /** The same with the nth message from now on that holds `text`. Resolves then, with the connection that sent it. */
+  freezeAt(text: string, nth: number): Promise<FrozenConnection>;
   /** New connections get through again; one that has lost something stays silent for good. */
   thaw(): void;
   close(): void;
+}
+
+export interface FrozenConnection {
+  /** Resolves once the client has closed it. */
+  readonly closed: Promise<unknown>;
 }
 
 /**
@@ -27,7 +32,7 @@ export async function startCuttingProxy(databaseUrl: string): Promise<CuttingPro
   const sockets = new Set<Socket>();
   let doomed: string | null = null;
   let frozen = false;
-  let freezer = { text: "", left: 0, freeze: () => {} };
+  let freezer = { text: "", left: 0, freeze: (_client: Socket) => {} };
 
   const proxy = createServer((client) => {
     const server = connect(Number(port), hostname);
@@ -48,7 +53,7 @@ export async function startCuttingProxy(databaseUrl: string): Promise<CuttingPro
     }
     let isDoomed = false;
     client.on("data", (data) => {
-      if (freezer.left > 0 && data.includes(freezer.text) && --freezer.left === 0) freezer.freeze();
+      if (freezer.left > 0 && data.includes(freezer.text) && --freezer.left === 0) freezer.freeze(client);
       isDeaf ||= frozen;
       if (isDeaf) return;
       if (doomed !== null && data.includes(doomed)) {
@@ -79,9 +84,9 @@ export async function startCuttingProxy(databaseUrl: string): Promise<CuttingPro
     },
     freezeAt(text, nth) {
       return new Promise((resolve) => {
-        const freeze = () => {
+        const freeze = (client: Socket) => {
           frozen = true;
-          resolve();
+          resolve({ closed: once(client, "close") });
         };
         freezer = { text, left: nth, freeze };
       });

@@ -91,7 +91,9 @@ describe.concurrent.each(["sqlite", "postgres"] as const)("on %s", (storageName)
     return openScene(database.url, context);
   }
 
-  test("answers that are lost at every call cost no second attempt", { timeout: 60_000 }, async (context) => {
+  test("responses that are lost at every call cost no second attempt", {
+    timeout: 60_000,
+  }, async (context) => {
     const { expect } = context;
     const scene = await openStorage(context);
     const { child, proxy } = await scene.start("first", (prepared) => {
@@ -111,7 +113,7 @@ describe.concurrent.each(["sqlite", "postgres"] as const)("on %s", (storageName)
     expect(finishes.some(({ repeated }) => repeated)).toBe(true);
   });
 
-  test("an answer to a claim that never comes, on an open connection, costs no more than a lease", {
+  test("a response to a claim that never comes, on an open connection, costs no more than a lease", {
     timeout: 60_000,
   }, async (context) => {
     const { expect } = context;

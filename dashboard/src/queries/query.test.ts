@@ -40,7 +40,7 @@ describe("a query", () => {
     expect(seen).toEqual([true, false, true, false]);
   });
 
-  test("begins anew when it is invalidated, and ignores the answer to the older request", async () => {
+  test("begins again when it is invalidated, and ignores the response to the older request", async () => {
     const client = new QueryClient();
     const query = client.query(["a", 1]);
     const { asked, observer } = newServer();
@@ -95,7 +95,7 @@ describe("a query", () => {
   });
 });
 
-test("equal parts of an answer are the parts that were there before", () => {
+test("equal parts of a response keep their identity", () => {
   const before = { list: [{ id: 1 }, { id: 2, tags: ["a"] }], total: 2 };
   expect(keepEqual(before, structuredClone(before))).toBe(before);
   const now = keepEqual(before, { list: [{ id: 1 }, { id: 2, tags: ["b"] }], total: 2 });

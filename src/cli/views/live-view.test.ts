@@ -28,7 +28,7 @@ function watch(...answers: Answerer[]) {
 test.each([
   ["q", "q"],
   ["Ctrl-C", "\x03"],
-])("%s leaves at once, also while the server does not answer", async (_name, key) => {
+])("%s leaves at once, also while the server does not respond", async (_name, key) => {
   const { left, sent, terminal } = watch(quietStream, silence);
   await until(() => sent.length === 4, "the first look at the server");
   terminal.emit("data", Buffer.from(key));
@@ -37,7 +37,7 @@ test.each([
   expect(terminal.isRaw).toBe(false);
 });
 
-test("a signal leaves at once, also while the server has not begun to answer", async () => {
+test("a signal leaves at once, also while the server has not begun to respond", async () => {
   const { left, sent, terminal, stop } = watch(silence);
   await until(() => sent.length === 1, "the event stream");
   stop.abort();

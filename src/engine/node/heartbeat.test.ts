@@ -80,7 +80,7 @@ describe("a node that renews its lease", () => {
   });
 });
 
-test("a claim whose answer got lost is put back, uncounted, and runs", async () => {
+test("a claim whose response was lost is put back, uncounted, and runs", async () => {
   const clock = new ManualClock();
   const shared = asSharedStorage(await openMemory(clock));
   let lost = false;
@@ -180,7 +180,7 @@ describe("a node that missed its lease", () => {
     expect(signals[0]?.aborted).toBe(false);
   });
 
-  test("aborts also while a renewal hangs without an answer", async () => {
+  test("aborts also while a renewal hangs", async () => {
     const { executor, signals } = makeEndless();
     const { engine, clock } = await makeNode({
       executor,
@@ -246,7 +246,7 @@ describe("a node that missed its lease", () => {
     expect(engine.node).toBe("node-2");
   });
 
-  test("and was declared dead meanwhile aborts, and its late answers change nothing", async () => {
+  test("and was declared dead meanwhile aborts, and its late results change nothing", async () => {
     const clock = new ManualClock();
     const storage = await openMemory(clock);
     const { executor, signals } = makeEndless();
@@ -282,7 +282,7 @@ describe("a node that missed its lease", () => {
   });
 });
 
-test("a node that leaves while a renewal is on its way does not take its own sign-off for a lost lease", async () => {
+test("a node that unregisters while a renewal is under way does not count that as a lost lease", async () => {
   const arrives = new Latch();
   let isLeaving = false;
   const { engine, log } = await makeNode({
@@ -301,7 +301,7 @@ test("a node that leaves while a renewal is on its way does not take its own sig
   expect(log.messages("error")).toEqual([]);
 });
 
-test("a node whose renewal hangs lets go of its work even if its timers fire a little early", async () => {
+test("a node whose renewal hangs aborts its work even if its timers fire a little early", async () => {
   const clock = new ManualClock();
   const early: Clock = {
     now: () => clock.now(),

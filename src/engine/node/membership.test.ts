@@ -46,7 +46,7 @@ describe("a node reports to the storage how many tasks of each lane it runs at o
     ]);
   });
 
-  test("and what it can execute, anew when the storage was put back to an earlier state", async () => {
+  test("and what it can execute, again after the storage was restored to an earlier state", async () => {
     const operations: string[] = [];
     const { engine } = await makeEngine({
       meddler: { before: ({ operation }) => void operations.push(operation) },
@@ -94,7 +94,7 @@ describe("a node reports to the storage how many tasks of each lane it runs at o
     expect(reported.at(-1)).toEqual({ operation: "setSlots", node: "node", slots: { tasks: 2 } });
   });
 
-  test("also when it takes back what was written although the answer got lost", async () => {
+  test("also when it undoes a write whose response was lost", async () => {
     const concurrency: Record<string, number> = { tasks: 4 };
     const { engine, clock, reported } = await makeReporting({
       concurrency,
@@ -114,7 +114,7 @@ describe("a node reports to the storage how many tasks of each lane it runs at o
     expect(reported.slice(1).map(({ slots }) => slots)).toEqual([{ tasks: 2 }, { tasks: 4 }]);
   });
 
-  test("none as soon as it drains, while what it runs goes on", async () => {
+  test("none as soon as it drains, while its running tasks go on", async () => {
     const latch = new Latch();
     const { engine, reported, states } = await makeReporting({ executor: () => latch.opened });
     await engine.start();

@@ -22,7 +22,7 @@ test("not while an exchange is open that may have brought it or may be ending it
   expect(orphans.check({ held, knows: knowsNone, exchanges: { begun: 5, ended: 4 } })).toEqual(held);
 });
 
-test("one that was known in between is looked at afresh", () => {
+test("an attempt that was known in between counts as seen for the first time", () => {
   const orphans = new Orphans();
   const exchanges = { begun: 1, ended: 1 };
   orphans.check({ held, knows: knowsNone, exchanges });

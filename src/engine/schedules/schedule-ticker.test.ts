@@ -148,7 +148,7 @@ describe("while nothing is due", () => {
     ).toEqual([]);
   });
 
-  test("a shared storage is asked now and then for the next moment, and for nothing else", async () => {
+  test("a shared storage is asked at times for the next due time, and for nothing else", async () => {
     const calls: string[] = [];
     const clock = new ManualClock();
     const { engine, create } = await makeScheduler({
@@ -223,7 +223,7 @@ describe("many schedules", () => {
     );
   });
 
-  test("fire although the runs of one of them cannot be stored, which is put aside", async () => {
+  test("fire although the runs of one of them cannot be stored: that one is paused", async () => {
     let poison = 0;
     const { engine, clock, log, create, schedule, story } = await makeScheduler({
       meddler: {
@@ -473,7 +473,7 @@ describe("a moment that comes while a run still goes", () => {
 });
 
 describe("a storage", () => {
-  test("whose answer to a fire got lost has fired once, and the run starts", async () => {
+  test("whose response to a fire was lost has fired once, and the run starts", async () => {
     let lost = 0;
     const { engine, clock, create, story } = await makeScheduler({
       meddler: {
@@ -639,7 +639,7 @@ describe("a node that drains", () => {
     expect(await runs()).toEqual([]);
   });
 
-  test("does not fire what it was just looking at", async () => {
+  test("does not fire the schedules that it was just reading", async () => {
     const looking = new Latch();
     const { engine, clock, create, runs } = await makeScheduler({
       meddler: { after: ({ operation }) => (operation === "schedules.due" ? looking.opened : undefined) },

@@ -66,7 +66,7 @@ test("looks once a minute while nothing runs, and no further", async () => {
   expect(calls).toEqual(["bulks.claim"]);
 });
 
-test("another node goes on where one stopped that is gone, once its lease is over", async () => {
+test("another node continues the bulk action of a dead node once its lease is over", async () => {
   const { clock, storage, worker, submit, add, memory } = await world();
   await submit("acme", 140);
   await add("a", "acme");

@@ -84,7 +84,7 @@ test("a failure is delayed by the storage's clock while retries are left", () =>
   ]);
 });
 
-test("what an attempt cost goes along with its end, however it ended", () => {
+test("the usage of an attempt is stored with its end, however it ended", () => {
   const completer = makeCompleter();
   const usage = { inputTokens: 10, outputTokens: 2, contextWindow: 8_000 };
   const written = { ...usage, contextTokens: 12 };
@@ -113,7 +113,7 @@ test("an end without a word about its cost carries none", () => {
   expect(completer.take(10).finishes[0]).not.toHaveProperty("usage");
 });
 
-test("what a run's row shows of its result goes along with its end, once it is done", () => {
+test("the summary of a run is stored with the end of its task, once that is done", () => {
   const completer = makeCompleter();
   const done = (result: unknown) => ({ kind: "done", result }) as const;
   completer.finish(attemptOf({ schedule: 7 }), done({ merged: 3 }));
@@ -130,7 +130,7 @@ test("what a run's row shows of its result goes along with its end, once it is d
   ]);
 });
 
-test("ends are handed over oldest first, no more than asked for", () => {
+test("`take` returns the oldest ends first, and no more than `max`", () => {
   const completer = makeCompleter();
   for (const result of [1, 2, 3]) completer.finish(attemptOf(), { kind: "done", result });
   const results = () =>

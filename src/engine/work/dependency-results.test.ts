@@ -104,7 +104,7 @@ test("a task with large results starts in a turn of the event loop in which none
   await all;
 });
 
-test("tasks with small results do not wait for each other's answers", async () => {
+test("the reads of many tasks with small results run at the same time", async () => {
   let asked = 0;
   const answer = new Latch();
   const dependencyResults = async () => {
@@ -120,7 +120,7 @@ test("tasks with small results do not wait for each other's answers", async () =
   await Promise.all(all);
 });
 
-test("a storage that is away is waited for until it answers, or the attempt is over", async () => {
+test("the read waits for an unavailable storage until it responds, or the attempt is over", async () => {
   const clock = new ManualClock();
   let broken = true;
   const storage = meddle(await openMemory(clock), {

@@ -187,7 +187,7 @@ describe("the dispatcher", () => {
     expect(exchanges.length - before).toBeLessThanOrEqual(13);
   });
 
-  test("does not go round in circles with a task that it cannot execute, and says again what it can", async () => {
+  test("does not claim a task again and again that it cannot execute, and registers its abilities again", async () => {
     const operations: string[] = [];
     let isKnown = false;
     const { engine, clock, exchanges, states } = await makeEngine({
@@ -312,7 +312,7 @@ describe("when the storage is away", () => {
     expect(runs).toBe(6);
   });
 
-  test("an end whose answer got lost is written once, and its task does not run again", async () => {
+  test("an end whose response was lost is written once, and its task does not run again", async () => {
     let lose = true;
     let runs = 0;
     const { engine, clock, storage, states } = await makeEngine({

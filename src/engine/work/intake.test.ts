@@ -172,7 +172,7 @@ describe("tasks are written in groups:", () => {
     await intake.flush();
   });
 
-  test("flushing waits for what is still to be written", async () => {
+  test("`flush` waits for all tasks that are not written yet", async () => {
     const { intake, storage } = await makeIntake();
     void intake.addMany(manyTasks(600));
     await intake.flush();
@@ -227,7 +227,7 @@ describe("a batch is written whole:", () => {
     expect(await storage.tasks.getBatch({ tenant: "default", id: "spoilt" })).toBeNull();
   });
 
-  test("one whose answer got lost is written once", async () => {
+  test("one whose response was lost is written once", async () => {
     let lost = false;
     const { intake, clock, storage, batches } = await makeIntake({
       after: () => {
@@ -278,7 +278,7 @@ describe("when the storage is away,", () => {
     await expect(intake.add(newTask({ id: "later" }))).resolves.toMatchObject({ id: "later" });
   });
 
-  test("so many wait and no more", async () => {
+  test("a bounded number waits to be written, and the rest is refused", async () => {
     const latch = new Latch();
     const { intake } = await makeIntake({ before: () => latch.opened });
     const held = intake.addMany(manyTasks(500));

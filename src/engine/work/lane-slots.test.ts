@@ -51,7 +51,7 @@ test("a lane that gave less than asked is not asked again until it is woken", ()
   expect(asks(slots)).toEqual([["a", 1]]);
 });
 
-test("a lane that gave all it was asked for is asked again", () => {
+test("a lane that returned as many tasks as the limit is claimed from again", () => {
   const slots = new LaneSlots({ a: 2 }, 1);
   const [claim] = slots.claims([], NOW);
   slots.took({ lane: "a", tenant: "t" });
@@ -76,7 +76,7 @@ test("an end makes its lane worth asking, with the slot it frees", () => {
   expect(asks(slots, [ended("a")])).toEqual([["a", 1]]);
 });
 
-test("waking a lane without a free slot, or one that is not ours, is nothing to act on", () => {
+test("a wake of a lane without a free slot, or of one that this process does not run, causes no claim", () => {
   const slots = new LaneSlots({ a: 1 }, 1);
   slots.took({ lane: "a", tenant: "t" });
   expect(slots.wake("a")).toBe(false);
@@ -98,7 +98,7 @@ test("asks for a bounded number at a time, and stays hungry while it is given al
 });
 
 describe("set anew while tasks run,", () => {
-  test("a larger lane asks for what it can run more, and a new one for all", () => {
+  test("a lane that became larger claims for its new slots, and a new lane for all of its slots", () => {
     const slots = new LaneSlots({ a: 2 }, 1);
     slots.took({ lane: "a", tenant: "t" });
     slots.took({ lane: "a", tenant: "t" });
@@ -109,7 +109,7 @@ describe("set anew while tasks run,", () => {
     ]);
   });
 
-  test("a smaller one asks for nothing until fewer run than it may run", () => {
+  test("a lane that became smaller claims nothing until fewer tasks run than it allows", () => {
     const slots = new LaneSlots({ a: 4 }, 1);
     for (let n = 0; n < 4; n++) slots.took({ lane: "a", tenant: "t" });
     slots.configure({ a: 2 }, 1);
@@ -120,7 +120,7 @@ describe("set anew while tasks run,", () => {
     expect(asks(slots)).toEqual([["a", 1]]);
   });
 
-  test("one that is not named stays as it is", () => {
+  test("a lane that is not named keeps its concurrency", () => {
     const slots = new LaneSlots({ a: 2, b: 3 }, 1);
     slots.configure({ a: 1 }, 1);
     expect(asks(slots)).toEqual([

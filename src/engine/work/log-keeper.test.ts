@@ -86,7 +86,7 @@ describe("what executors log", () => {
     expect((await task("a")).state).toBe("done");
   });
 
-  test("is written once, though the storage was away and answers got lost", async () => {
+  test("is written once, although the storage was unavailable and responses were lost", async () => {
     let [isAway, isLost] = [true, true];
     const more = new Latch();
     const { engine, clock, submit, texts } = await makeLogging({

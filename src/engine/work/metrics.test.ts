@@ -72,7 +72,7 @@ test("a retry waited since its moment; a retry that a caller requested has no kn
   expect(metrics.snapshot()).toMatchObject({ dispatchCount: 2, avgDispatchLatencyMs: 10 });
 });
 
-test("a task that gave way waited since then", () => {
+test("the wait of a pre-empted task counts from its pre-emption", () => {
   const metrics = new Metrics();
   const preempted = {
     number: 1,

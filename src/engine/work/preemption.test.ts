@@ -57,7 +57,7 @@ describe("an attempt that has to give way to a critical task", () => {
     expect([engine.running, engine.laneLoad("tasks")]).toEqual([1, { running: 1, concurrency: 1 }]);
   });
 
-  test("answers in vain; the one after it counts", async () => {
+  test("returns a result without effect; the result of the next attempt counts", async () => {
     const { engine, of, task, exchanges } = await makeBusy();
     await engine.start();
     await engine.intake.add(yielding("victim"));
@@ -160,7 +160,7 @@ describe("an attempt that has to give way to a critical task", () => {
     ]);
   });
 
-  test("before its claim was answered does not begin", async () => {
+  test("before its claim returned does not begin", async () => {
     let meanwhile: (() => Promise<unknown>) | null = null;
     const { engine, storage, runs, task } = await makeBusy({
       meddler: {

@@ -47,7 +47,7 @@ test.each(hostileValues())("%s is kept or says why not", (_what, value) => {
   }
 });
 
-test("what is too large says how large", () => {
+test("the error of a value that is too large says how large it is", () => {
   expect(check("x".repeat(998))).toMatchObject({ ok: true });
   expect(check("x".repeat(999))).toEqual({
     ok: false,
@@ -63,7 +63,7 @@ test("a large text is written once: its JSON goes along, unless it is not the sa
   expect(check(`${large}\ud800`)).toEqual({ ok: true, value: `${large}\ufffd`, bytes: 401 });
 });
 
-test("what is nested too deep to be read again says so", () => {
+test("the error of a value that is nested too deep says so", () => {
   const nested = (depth: number) => JSON.parse(`${"[".repeat(depth)}${"]".repeat(depth)}`);
   expect(check(nested(500), 10_000)).toMatchObject({ ok: true });
   expect(check(nested(501), 10_000)).toEqual({ ok: false, error: "result is nested deeper than 500 levels" });

@@ -31,7 +31,7 @@ function makeRunner(executor: Executor | undefined) {
 }
 
 describe("what the executor does decides:", () => {
-  test("its answer is the result", async () => {
+  test("the value that it returns is the result", async () => {
     const { runner, outcomes } = makeRunner(async (task) => ({ got: task.payload }));
     runner.run(claimedTask({ payload: "x" }));
     await settle();
@@ -39,7 +39,7 @@ describe("what the executor does decides:", () => {
     expect(runner.size).toBe(0);
   });
 
-  test("an answer without a promise is one too, and none is null", async () => {
+  test("a value without a promise is a result too, and no value is null", async () => {
     const { runner, outcomes } = makeRunner((task) => task.payload ?? undefined);
     runner.run(claimedTask({ payload: 7 }));
     runner.run(claimedTask());
@@ -93,7 +93,7 @@ describe("what the executor does decides:", () => {
     expect(outcomes).toEqual([{ kind: "failed", error: "never", permanent: true }]);
   });
 
-  test("an answer that is not JSON fails for good", async () => {
+  test("a result that is not JSON fails for good", async () => {
     const { runner, outcomes } = makeRunner(async () => ({ big: 1n }));
     runner.run(claimedTask());
     await settle();
@@ -102,7 +102,7 @@ describe("what the executor does decides:", () => {
     ]);
   });
 
-  test("an answer of more than a mebibyte fails for good", async () => {
+  test("a result of more than a mebibyte fails for good", async () => {
     const { runner, outcomes } = makeRunner(async () => "x".repeat(2_000_000));
     runner.run(claimedTask());
     await settle();
@@ -230,7 +230,7 @@ describe("an executor that is aborted", () => {
     expect(context().signal.aborted).toBe(true);
   });
 
-  test("frees its slot at once, and its late answer changes nothing", async () => {
+  test("frees its slot at once, and its late result changes nothing", async () => {
     const { runner, latch, outcomes } = makeListener();
     const claimed = claimedTask();
     runner.run(claimed);

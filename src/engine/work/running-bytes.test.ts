@@ -100,7 +100,7 @@ test("says when a tenant is within its share again, once", () => {
   expect([calls, memory.held, memory.heldBy("a")]).toEqual([1, 0, 0]);
 });
 
-test("what was claimed together and holds more than was to be expected goes back to its place", async () => {
+test("tasks that were claimed together and hold more memory than expected go back to their positions", async () => {
   const running: string[] = [];
   const { engine, task } = await makeEngine({
     concurrency: { tasks: 50 },
@@ -119,7 +119,7 @@ test("what was claimed together and holds more than was to be expected goes back
   expect(await task("c")).toMatchObject({ state: "queued", retryCount: 0 });
 });
 
-test("a process goes beyond its bound by one task at most, in all lanes, and goes on as tasks end", async () => {
+test("a process exceeds its bound by one task at most, over all lanes, and claims again as tasks end", async () => {
   const latches: Latch[] = [];
   let most = 0;
   let ended = 0;
@@ -218,7 +218,7 @@ describe("once a second enabled tenant exists,", () => {
     await until(() => latches.has("mine"));
   });
 
-  test("what was claimed together and exceeds the share of its tenant goes back to its place", async () => {
+  test("tasks that were claimed together and exceed the share of their tenant go back to their positions", async () => {
     const { engine, latches, task } = await sharedEngine({ tasks: 50, main: 50 });
     // Half a megabyte of JSON each, and more than eight once it is parsed.
     const payload = Array.from({ length: 130_000 }, () => ({}));

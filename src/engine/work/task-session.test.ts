@@ -51,7 +51,7 @@ async function reading(answer: () => Promise<SessionTurns | null>, session: stri
   return { attempt, clock, asked, read };
 }
 
-test("reads so many turns for the attempt, but no more than there may be", async () => {
+test("reads this many turns for the attempt, up to the limit", async () => {
   const { attempt, asked, read } = await reading(async () => SESSION);
   for (const turns of [0, 20, 1e9, -1, Number.NaN, 2.5]) expect(await read(turns)).toEqual(SHOWN);
   expect(asked.map(({ limit }) => limit)).toEqual([0, 20, TURNS_MAX, 0, 0, 2]);

@@ -63,7 +63,7 @@ test("signs are written often enough for a short lease before the next look lear
   expect(renewed).toEqual([[long.id], [short.id], [short.id], [short.id]]);
 });
 
-test("an attempt that was assigned while the storage returned its workers is looked at when it is due", async () => {
+test("an attempt that was assigned while the storage returned its workers is checked when it is due", async () => {
   const { clock, storage, watch } = await openWatch({
     onWatched: (each) => each.expect(clock.now() + 1_000),
   });

@@ -54,7 +54,7 @@ test("an agent that the program registers again has its last definition", () => 
   expect(table.maxInflight({ tenant, agent: "a" })).toBe(5);
 });
 
-test("the program counts more than the configuration, and that more than what is stored", () => {
+test("an agent of the program wins over the configuration, and that wins over a stored one", () => {
   const table = makeTable({ agents: { a: { maxInflight: 2 }, b: { maxInflight: 2 } } });
   const stored = readAgent({ maxInflight: 3 }, { clock, prefix: "", faults: [] });
   for (const agent of ["a", "b", "c", "index"]) table.putStored({ tenant, agent }, stored);
@@ -121,7 +121,7 @@ test.each([
   expect(table.ids(tenant)).toEqual(["index"]);
 });
 
-test("an executor obeys what is written into its answers only for agents that may do so, and says so of others", () => {
+test("carries out the writs in a result only for agents with `writs`, and reports them refused for others", () => {
   const own = () => "done";
   const refusing = () => "refused";
   const table = makeTable(

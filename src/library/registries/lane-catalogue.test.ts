@@ -58,7 +58,7 @@ describe("a lane that is configured on one node", () => {
     });
   });
 
-  test("is where a task goes that names it on another, even if word of it has not got there", async () => {
+  test("takes the tasks that name it on another node, even before that node has read it", async () => {
     const { storage, open } = await shared();
     const one = await open();
     const other = await open({ storage: deaf(storage) });

@@ -103,7 +103,7 @@ describe("the catalogue", () => {
     }
   });
 
-  test("`index` can be given an executor, and is what it was once that is deleted", async () => {
+  test("`index` can get an executor, and is as before once that is deleted", async () => {
     const { rota } = await started();
     await expect(rota.agents.create({ id: "index" })).rejects.toMatchObject({ code: "conflict" });
     await expect(rota.agents.delete("index")).rejects.toMatchObject({
@@ -190,7 +190,7 @@ describe("the catalogue", () => {
     expect(await rota.agents.get("a")).toMatchObject({ maxInflight: 1, maxQueued: 2, lane: "team" });
   });
 
-  test("shows no secrets, and takes what it shows for no secret", async () => {
+  test("shows masks instead of secrets, and refuses a mask as a secret", async () => {
     const { rota } = await started();
     const executor = {
       ...HTTP,
@@ -210,7 +210,7 @@ describe("the catalogue", () => {
     ).rejects.toMatchObject({ code: "invalid_field", details: { field: "executor.headers.authorization" } });
   });
 
-  test("finds what it shows in place of a secret however deep it is", async () => {
+  test("finds a mask in place of a secret at any depth", async () => {
     const { rota } = await started();
     const request = { metadata: { tools: [{ name: "search" }, { name: "mail", password: "secret" }] } };
     const executor = { type: "openai", baseUrl: URL_OF_USER, model: "m", request } as const;
@@ -372,7 +372,7 @@ describe("a stored agent", () => {
     expect(await rota.tasks.wait(taskId)).toMatchObject({ lane: "team", result: "x" });
   });
 
-  test("gives way to the configuration, and comes back, bound and all, when that lets go of it", async () => {
+  test("is replaced by the configuration, and is back with its limit once the configuration no longer has it", async () => {
     const running = new Set<Latch>();
     const { rota, storage } = await started({
       options: {
@@ -494,7 +494,7 @@ describe("a stored agent", () => {
     expect((await ended()).result).toBe("hello");
   });
 
-  test("is made although the answer of the look after it got lost", async () => {
+  test("is created although the response of the read after it was lost", async () => {
     let broken = false;
     const { rota } = await started({
       meddler: {

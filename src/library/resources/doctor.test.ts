@@ -46,7 +46,7 @@ test("clocks that differ are reported", async () => {
   ]);
 });
 
-test("an answer that takes long is not taken for a clock that is wrong", async () => {
+test("a slow response does not count as a wrong clock", async () => {
   expect(await clockFindings({ tookMs: 60_000, aheadMs: 0 })).toEqual([]);
 });
 
@@ -72,7 +72,7 @@ test("callers that come while an examination is under way share it, and the next
   expect(counted).toBe(2);
 });
 
-test("an examination that fails is not the answer to later callers", async () => {
+test("an examination that fails is not the result of later callers", async () => {
   let isAway = true;
   const { rota } = await openTestRota({
     meddler: {

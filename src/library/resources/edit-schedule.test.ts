@@ -76,7 +76,7 @@ test("what says the same as before writes nothing", () => {
   expect(edit(record("every hour", PAUSED), { enabled: false })).toEqual({});
 });
 
-test("what is said is changed, and nothing else", () => {
+test("the given fields are changed, and nothing else", () => {
   expect(edit(record("every hour"), { name: "x", overlap: "queue", useful_for: 5 })).toEqual({
     name: "x",
     overlap: "queue",
@@ -105,7 +105,7 @@ describe("another number of runs, or another end", () => {
     });
   });
 
-  test("completes one that has had enough", () => {
+  test("completes a schedule that has reached its `max_runs` or `until`", () => {
     const over = { status: "completed", nextFireAt: null };
     expect(edit(record("every hour", { runCount: 3 }), { max_runs: 3 })).toEqual({ maxRuns: 3, ...over });
     expect(edit(record("every hour"), { until: iso(DUE - 1) })).toEqual({ untilAt: DUE - 1, ...over });
@@ -126,7 +126,7 @@ describe("another number of runs, or another end", () => {
     });
   });
 
-  test("lets one that is paused be, and cannot resume one that has had enough", () => {
+  test("leaves a paused schedule paused, and cannot resume one that has reached its limits", () => {
     const spent = { ...PAUSED, maxRuns: 3, runCount: 3 };
     expect(edit(record("every hour", spent), { max_runs: 4 })).toEqual({ maxRuns: 4 });
     expect(() => edit(record("every hour", spent), { status: "active" })).toThrow(

@@ -95,7 +95,7 @@ test("names a moment that two runs stand for, and a next one that is none", asyn
   ]);
 });
 
-test("begins with the last change, and with what is still kept", async () => {
+test("checks from the last change on, and only what the retention keeps", async () => {
   const { clock, storage, start, create } = await open();
   const schedule = await create();
   await leave(storage, schedule, [], start + 5 * HOUR);
@@ -133,7 +133,7 @@ test("asks nothing of a schedule that is paused", async () => {
   expect(await examine(storage, start + 100 * HOUR)).toEqual({ schedules: 1, moments: 0, findings: [] });
 });
 
-test("names one that goes on although it has had enough", async () => {
+test("names a schedule that is active although it has reached its limits", async () => {
   const { storage, start, create } = await open();
   await create({ maxRuns: 1, untilAt: start + HOUR });
   expect((await examine(storage, start)).findings).toEqual([]);
@@ -155,7 +155,7 @@ test("names one that goes on although it has had enough", async () => {
   ]);
 });
 
-test("says nothing of a schedule that is deleted, with its rows, while it is looked at", async () => {
+test("reports nothing about a schedule that is deleted, with its rows, during the check", async () => {
   const { storage, start, create } = await open();
   const schedule = await create();
   await leave(storage, schedule, [skipped(start + HOUR)], start + 2 * HOUR);

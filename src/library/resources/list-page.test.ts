@@ -110,7 +110,7 @@ test("a page of rows has as many as were asked for, and lets others have their t
   expect(turns).toBeGreaterThan(0);
 });
 
-test("a request that finds little looks at so many tasks, and says where to go on", async () => {
+test("a request that finds little reads a bounded number of tasks, and returns a cursor", async () => {
   let reads = 0;
   const { rota } = await openTestRota({
     meddler: {

@@ -134,7 +134,7 @@ test("an edit of what never stays the same is given up with a sentence", async (
   expect(edits).toBe(20);
 });
 
-test("an edit of what is deleted meanwhile finds nothing", async () => {
+test("an edit of a schedule that is deleted meanwhile throws `not_found`", async () => {
   const { rota } = await openMeddled((storage) => storage.schedules.delete({ tenant: "default", id: 1 }));
   await rota.schedules.create(HOURLY);
   await expect(rota.schedules.update(1, { name: "x" })).rejects.toMatchObject({ code: "not_found" });
@@ -229,7 +229,7 @@ test("runs are kept as long as the configuration says, which can change while it
   );
 });
 
-test("one that is resumed after the clock was set back goes on at its next moment that has not run", async () => {
+test("a schedule that is resumed after the clock was set back continues with its next due time that has not run", async () => {
   const { rota, clock } = await openTestRota({ clock: new ManualClock() });
   await rota.start();
   const made = clock.now();

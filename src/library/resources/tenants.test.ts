@@ -11,7 +11,7 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
 describe("a disabled tenant", () => {
-  test("starts nothing, ends what runs, takes in what comes, and goes on once it is enabled", async () => {
+  test("starts nothing, ends running tasks, accepts new ones, and continues once it is enabled", async () => {
     const { rota, held } = await startedRota({ options: { scheduler: { workerCount: 1 } } });
     const { id, tenant } = await createTenant(rota);
     const running = await tenant.tasks.submit({ agentId: "held", payload: 1 });
@@ -316,7 +316,7 @@ describe("on several nodes", () => {
     expect(await storage.tenants.get({ id })).toBeNull();
   });
 
-  test("what one has begun to delete, another goes on with once that one is gone", async () => {
+  test("another node continues a deletion whose node is gone", async () => {
     let slices = 0;
     const { a, b, clock, storage } = await nodes({
       meddler: {
@@ -400,7 +400,7 @@ test.each([["", "acme corp", "a\nb", "x".repeat(65), "ä", null, 5]])(
   },
 );
 
-test("more tenants are served than are kept in mind", async () => {
+test("more tenants are served than are cached", async () => {
   const { rota } = await openTestRota();
   const first = rota.tenant("tenant-0");
   await first.tasks.submit({ payload: 1 });

@@ -135,7 +135,7 @@ describe("estimateTokens", () => {
     expect(updates).toEqual([]);
   });
 
-  test("that does not answer holds up a message for two seconds, and nothing else", async () => {
+  test("that does not return delays a message by two seconds, and nothing else", async () => {
     let calls = 0;
     const { rota, clock, log } = await openEstimated(() => {
       calls += 1;
@@ -151,7 +151,7 @@ describe("estimateTokens", () => {
     expect(String(log.lines[0]?.fields["error"])).toContain("did not return within 2000 ms");
   });
 
-  test("whose answer cannot be stored is named in the log, and the message is accepted", async () => {
+  test("whose estimate cannot be stored is named in the log, and the message is accepted", async () => {
     const before = ({ operation }: Call) => {
       if (operation === "sessions.update") throw away();
     };

@@ -34,7 +34,7 @@ function replies(result: unknown): string[] {
     .filter((line) => /^(OK|ERR|#|\(none\))/.test(line));
 }
 
-describe("the writs in an answer", () => {
+describe("the writs in a result", () => {
   test("are carried out, and a text gets their blocks after an empty line", async () => {
     const { rota, ask } = await open(repeat);
     const { result, state } = await ask(`Sure.\n${LOOK}\nDone.\n/schedule list`);
@@ -165,7 +165,7 @@ describe("the writs in an answer", () => {
     expect(await schedules(rota)).toEqual([]);
   });
 
-  test("make runs whose answers are looked at just the same", async () => {
+  test("make runs whose own results are searched for writs, too", async () => {
     let answer = "/schedule in 1 minute: once more";
     const { rota, ask, clock } = await open(() => answer);
     await ask();
@@ -181,7 +181,7 @@ describe("the writs in an answer", () => {
   });
 });
 
-describe("what an answer can ask for", () => {
+describe("the writs that a result can contain", () => {
   test("is five things: the rest is refused at once", async () => {
     const { rota, ask } = await open(repeat);
     const { result } = await ask(`${LOOK}\n`.repeat(9));

@@ -42,7 +42,7 @@ const line = fc
   .map(([begin, words]) => begin + words.join(""));
 const text = fc.array(line, { maxLength: 6 }).map((lines) => lines.join("\n"));
 
-test("any text is answered by a block for each writ, and breaks nothing", async () => {
+test("any text gets a block for each writ, and breaks nothing", async () => {
   const { rota, log } = await openTestRota();
   await rota.start();
   await fc.assert(

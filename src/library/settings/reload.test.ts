@@ -92,7 +92,7 @@ describe("limits of what runs", () => {
   });
 });
 
-test("`agingSec` puts in order anew what waits, and a 0 switches it off", async () => {
+test("`agingSec` reorders the waiting tasks, and a 0 switches it off", async () => {
   const held = new Held();
   const order: unknown[] = [];
   const { rota, clock } = await openTestRota({ options: { scheduler: { workerCount: 1 } } });

@@ -41,7 +41,7 @@ test("without options everything has its default", () => {
   expect(settings.resultTTLSec({ durable: true })).toBe(2_592_000);
 });
 
-test("the queue of all tenants holds those of two, by default", () => {
+test("`maxQueueSizeTotal` is at least twice `maxQueueSize` by default", () => {
   const total = (scheduler: RotaOptions["scheduler"] = {}) => resolve({ scheduler }).limits.maxQueueSizeTotal;
   expect(total({ maxQueueSize: 60_000 })).toBe(120_000);
   expect(total({ maxQueueSize: 60_000, maxQueueSizeTotal: 7 })).toBe(7);

@@ -60,7 +60,7 @@ test("looks for every form of a hundred secrets", () => {
   expect(hideValues(text, secrets)).not.toContain("secret");
 });
 
-test("hides secrets in large answers of many texts in bounded time", () => {
+test("hides secrets in large results of many texts in bounded time", () => {
   const secrets = Array.from({ length: 100 }, (_, index) => `"${index}" ${"secret ".repeat(1_000)}`);
   const answer = [...Array.from({ length: 100_000 }, (_, index) => `text ${index}`), secrets[0]];
   const cpuMs = cpuMsOf(() =>

@@ -76,7 +76,7 @@ test("pages and files need no key, and every API does", async () => {
   expect((await ask("/v1/me", html)).status).toBe(401);
 });
 
-test("every answer carries the policy, which lets nothing in from elsewhere", async () => {
+test("every response has the content security policy, which allows nothing from other origins", async () => {
   const { ask } = await open();
   for (const path of ["/", "/ui/", "/ui/assets/index-1.js"]) {
     const { headers } = await ask(path, html);
@@ -134,7 +134,7 @@ test.each([
   expect([status, body.code]).toEqual([404, "not_found"]);
 });
 
-test("below a base path it answers with and without it, and the page names it", async () => {
+test("with a base path it responds both there and at `/`, and the page contains the path", async () => {
   const { ask } = await open(undefined, "/rota");
   for (const path of ["/rota/ui/tasks", "/ui/tasks"]) {
     const { body } = await ask(path, html);

@@ -56,7 +56,7 @@ function browserOf(origin: string): { fetch: typeof fetch; preflights: string[] 
 }
 
 describe("a preflight", () => {
-  test("of a listed origin is answered without a key, and nothing happens", async () => {
+  test("of a listed origin gets a response without a key, and nothing is carried out", async () => {
     const { key, ask, rota } = await openKeyedServer({ start: false, ...CORS });
     await key({});
     const { status, headers, body } = await ask("/v1/tasks", preflight(APP, "POST"));

@@ -131,7 +131,7 @@ test("who deletes a tenant is in the log of both, which stays", async () => {
   ]);
 });
 
-test("a message that is waited for is written down once, when it is taken and not when it is answered", async () => {
+test("a message with `wait` has one entry, from when it is accepted and not from when its task ends", async () => {
   const server = await openKeyedServer({ start: false });
   const { rota, key, askWith } = server;
   const [admin, operator] = [await key({ role: "admin" }), await key({ role: "operator" })];

@@ -197,7 +197,7 @@ test("goes on while the node drains, and ends when it stops", async () => {
   expect([await stream.next(), await late.next()]).toEqual([undefined, undefined]);
 });
 
-test("HEAD answers with the headers alone", async () => {
+test("HEAD returns the headers alone", async () => {
   const { ask } = await openTestServer({ start: false });
   const { status, headers, body } = await ask("/tasks/events", { method: "HEAD" });
   expect([status, headers.get("content-type"), body]).toEqual([200, "text/event-stream; charset=utf-8", ""]);

@@ -4,7 +4,7 @@ import { away } from "../../../test/support/storages.ts";
 import { health, ready } from "../../api/health.ts";
 import { Latch, until } from "../../testing/signals.ts";
 
-test.each(["", "/v1"])("%s/health and %s/ready answer while it runs", async (prefix) => {
+test.each(["", "/v1"])("%s/health and %s/ready respond with 200 while it runs", async (prefix) => {
   const { ask } = await openTestServer();
   const living = await ask(`${prefix}/health`);
   expect([living.status, health.parse(living.body)]).toMatchObject([
@@ -71,7 +71,7 @@ test("while its storage is away it lives and is not ready", async () => {
   expect((await ask("/ready")).status).toBe(200);
 });
 
-test("a storage that does not answer in time counts as away", async () => {
+test("a storage that does not respond in time counts as unavailable", async () => {
   let hangs = false;
   const asked = new Latch();
   const { ask, clock } = await openTestServer({

@@ -228,7 +228,7 @@ describe("what no key can be is refused, and makes none:", () => {
     expect(await rota.keys.any()).toBe(false);
   });
 
-  test("a tenant that does not exist, which the answer calls by its field", async () => {
+  test("a tenant that does not exist: the error names the field", async () => {
     const { ask } = await openTestServer({ start: false });
     const { status, body } = await ask("/v1/keys", {
       json: { role: "viewer", name: "x", tenantId: "ten_x" },

@@ -95,7 +95,7 @@ describe.each<Era>(["auto", "legacy"])("a client of the era %s", (era) => {
     expect((await callTool(client, "explain", { id: json.taskId })).text).toContain("Nothing holds it.");
   });
 
-  test("gets an unfinished wait as an answer, and reasons by explain", async () => {
+  test("gets the unfinished task if the wait ends first, and the reasons by explain", async () => {
     const client = await connect({ era });
     const { text, isError, json } = await callTool(client, "submit", {
       message: "x",
@@ -561,7 +561,7 @@ describe("before work of others ends,", () => {
     expect(await stateOf(id)).toBe("delayed");
   });
 
-  test("the question is asked again if the answer to it would do something else by then", async () => {
+  test("the question is asked again if a yes would do something else by then", async () => {
     const { scheduled_task } = await rota.schedules.create({ schedule: "every day", message: "x" });
     const { id } = scheduled_task;
     const second = await firstRound(String(id), operator, "delete");
@@ -615,7 +615,7 @@ describe("the tasks extension", () => {
     }
   });
 
-  test("answers with a handle at once, and shows how the task goes on", async () => {
+  test("returns a handle at once, and then the state of the task", async () => {
     const { body } = await call({ message: "x", agent: "slow", waitS: 50 });
     const handle = body.result;
     expect(handle).toMatchObject({

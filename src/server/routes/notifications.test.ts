@@ -249,7 +249,7 @@ test("takes no other parameter, and is nowhere but under /v1", async () => {
   expect((await ask(PATH, { json: {} })).status).toBe(405);
 });
 
-test("HEAD answers with the headers alone", async () => {
+test("HEAD returns the headers alone", async () => {
   const { ask } = await openTestServer({ start: false });
   const { status, headers, body } = await ask(PATH, { method: "HEAD" });
   expect([status, headers.get("content-type"), body]).toEqual([200, "text/event-stream; charset=utf-8", ""]);

@@ -24,7 +24,7 @@ async function openWithSchedule(): Promise<TestServer> {
   return server;
 }
 
-test("every answer is what the schema says", async () => {
+test("every response fits its schema", async () => {
   const { ask, clock } = await openWithSchedule();
   await clock.advance(60_000);
   await settle();
@@ -56,7 +56,7 @@ test("a schedule is made with what its examples say", async () => {
   }
 });
 
-test("a schedule is previewed, and what it answers is what the schema says", async () => {
+test("a schedule is previewed, and the response fits its schema", async () => {
   const { ask } = await openTestServer({ start: false });
   const [json] = examplesOf(previewSchedule.body);
   const [wanted] = examplesOf(schedulePreview);
@@ -162,7 +162,7 @@ test.each([
     "/v1/writs",
     'writs take an object, like {"agent": "research", "text": "/schedule in 1 hour: look again"}',
   ],
-])("an empty body of %s %s is answered with what to write", async (method, path, error) => {
+])("an empty body of %s %s gets an error that says what to write", async (method, path, error) => {
   const { ask } = await openWithSchedule();
   const answer = await ask(path, { method, headers: { "content-type": "application/json" }, body: "" });
   expect([answer.status, answer.body.error]).toEqual([400, error]);
@@ -175,7 +175,7 @@ test("a key that would not be kept is refused", async () => {
   expect((await ask("/v1/schedules")).body.count).toBe(0);
 });
 
-test("a phrase that is not understood is answered with all that are", async () => {
+test("an unknown phrase gets an error with all accepted forms", async () => {
   const { ask } = await openWithSchedule();
   const schedule = "now and then";
   for (const answer of [

@@ -40,7 +40,7 @@ async function openChat(): Promise<Chat> {
 const slowly = { message: "hello", agentId: "slow" };
 
 describe("POST …/messages", () => {
-  test("answers 202 with the task that the message became", async () => {
+  test("responds 202 with the task of the message", async () => {
     const { ask } = await openTestServer();
     const { status, body } = await ask(MESSAGES, { json: { message: "hello" } });
     expect(status).toBe(202);
@@ -57,7 +57,7 @@ describe("POST …/messages", () => {
     });
   });
 
-  test("answers a stop word 200 with what it ended", async () => {
+  test("responds 200 to a stop word, with the tasks that it ended", async () => {
     const { ask, messages } = await openChat();
     const { taskId } = (await ask(MESSAGES, { json: slowly })).body;
     const waiting = (await ask(MESSAGES, { json: slowly })).body.taskId;
@@ -68,7 +68,7 @@ describe("POST …/messages", () => {
     expect([streamed.status, streamed.body]).toEqual([200, { stopped: [], cancelled: [] }]);
   });
 
-  test("answers 429 with Retry-After when the session is full and drops what is new", async () => {
+  test("responds 429 with Retry-After when the session is full and drops new messages", async () => {
     const { ask, messages } = await openChat();
     await ask(PATH, { method: "PATCH", json: { cap: 1, drop: "new" } });
     await ask(MESSAGES, { json: slowly });
@@ -117,7 +117,7 @@ describe("POST …/messages", () => {
 });
 
 describe("a message that is waited for", () => {
-  test("is answered 200 with the whole task once it has ended", async () => {
+  test("gets 200 with the whole task once it has ended", async () => {
     const { ask, latch, messages } = await openChat();
     const answer = ask(MESSAGES, { json: { ...slowly, wait: true } });
     await until(() => messages.length === 1);
@@ -127,7 +127,7 @@ describe("a message that is waited for", () => {
     expect(task.parse(body)).toMatchObject({ state: "done", result: "at last", sessionKey: KEY });
   });
 
-  test("is answered 200 however it ends", async () => {
+  test("gets 200 however the task ends", async () => {
     const { ask, messages } = await openChat();
     const answer = ask(MESSAGES, { json: { ...slowly, wait: true } });
     await until(() => messages.length === 1);
@@ -139,7 +139,7 @@ describe("a message that is waited for", () => {
     ["", 120],
     ["?timeout=600", 600],
     ["?timeout=5", 5],
-  ])("with %j is answered 202 with what is known after %i seconds", async (query, seconds) => {
+  ])("with %j gets 202 with the current state after %i seconds", async (query, seconds) => {
     const { ask, clock, messages } = await openChat();
     const json = { ...slowly, wait: true };
     const answer = ask(MESSAGES + query, { json });
@@ -160,7 +160,7 @@ describe("a message that is waited for", () => {
     }
   });
 
-  test("is answered when it ends while the node drains, and another one is refused then", async () => {
+  test("gets its response when the task ends while the node drains, and another message is refused then", async () => {
     const { ask, latch, rota, messages } = await openChat();
     const answer = ask(MESSAGES, { json: { ...slowly, wait: true } });
     await until(() => messages.length === 1);
@@ -175,7 +175,7 @@ describe("a message that is waited for", () => {
     await drained;
   });
 
-  test("is answered 202 with what is known when the server closes first", async () => {
+  test("gets 202 with the current state when the server closes first", async () => {
     const { rota, log, messages, latch } = await openChat();
     const server = await listen({ rota, log, host: "127.0.0.1", port: 0 });
     const answer = askServer(server.url + MESSAGES, { json: { ...slowly, wait: true } });
@@ -405,7 +405,7 @@ test("a session is deleted once it is idle", async () => {
   expect((await ask("/v1/sessions/unknown", { method: "DELETE" })).status).toBe(404);
 });
 
-test("with both accepted, a message is answered by the one that is named first", async () => {
+test("if a caller accepts both, the type that it names first wins", async () => {
   const { ask } = await openChat();
   const headers = { accept: "application/json, text/event-stream" };
   const { status } = await ask(MESSAGES, { json: { message: "hello" }, headers });

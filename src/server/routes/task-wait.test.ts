@@ -15,7 +15,7 @@ async function startBusy() {
   return { ...made, latch, taskId: taskId as string };
 }
 
-test.each(["", "/v1"])("%s/tasks/{id}?wait answers as soon as the task has ended", async (prefix) => {
+test.each(["", "/v1"])("%s/tasks/{id}?wait responds as soon as the task has ended", async (prefix) => {
   const { ask, latch, taskId } = await startBusy();
   const answer = ask(`${prefix}/tasks/${taskId}?wait=60`);
   await settle();
@@ -24,7 +24,7 @@ test.each(["", "/v1"])("%s/tasks/{id}?wait answers as soon as the task has ended
   expect((await ask(`/tasks/${taskId}?wait=1`)).body.state).toBe("done");
 });
 
-test("answers with the task as it is once the time is over", async () => {
+test("responds with the current task once the time is over", async () => {
   const { ask, clock, latch, taskId, served } = await startBusy();
   const waited = vi.spyOn(served.tasks, "wait");
   const answer = ask(`/tasks/${taskId}?wait=5`);
@@ -44,7 +44,7 @@ test.each(["0", "61", "-1", "1.5", "x", "", "1e1", "5&wait=6"])(
   },
 );
 
-test("answers at once for a task that is not there", async () => {
+test("responds at once for a task that does not exist", async () => {
   const { ask } = await openTestServer({ start: false });
   expect(await ask("/tasks/tsk_none?wait=60")).toMatchObject({
     status: 404,
@@ -93,7 +93,7 @@ test("is over after its own time, also while the node drains", async () => {
   await drained;
 });
 
-test("is answered, and does not hold up the server, when that closes", async () => {
+test("gets its response when the server closes, and does not delay the close", async () => {
   const { latch, taskId, rota, log, served } = await startBusy();
   const waited = vi.spyOn(served.tasks, "wait");
   const server = await listen({ rota, log, host: "127.0.0.1", port: 0 });

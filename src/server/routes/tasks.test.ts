@@ -333,7 +333,7 @@ test.each(PREFIXES)("%s/tasks/stats counts tasks by state", async (prefix) => {
   expect([status, taskCounts.parse(body)]).toEqual([200, { counts: { queued: 1, cancelled: 1 }, total: 2 }]);
 });
 
-test("a full queue is answered with 429 and when to come back, and the task is kept as rejected", async () => {
+test("a full queue gets 429 with Retry-After, and the task is kept as rejected", async () => {
   const { ask } = await openTestServer({ start: false, options: { scheduler: { maxPerAgent: 1 } } });
   await ask("/tasks", { json: { agentId: "a", payload: 1 } });
   const { status, headers, body } = await ask("/tasks", { json: { agentId: "a", payload: 2 } });

@@ -8,7 +8,7 @@ const NOT_RUNNING = "[/schedule list]\nERR: scheduler is not running\n[END SCHED
 const json = { text: "/schedule list" };
 const asText = { accept: "text/plain" };
 
-test("answers with JSON, or with plain text if the caller accepts that", async () => {
+test("responds with JSON, or with plain text if the caller accepts that", async () => {
   const { ask } = await openTestServer();
   const answer = await ask("/v1/writs", { json });
   expect([answer.status, writAnswer.parse(answer.body)]).toEqual([200, { ok: true, output: LIST }]);
@@ -20,7 +20,7 @@ test("answers with JSON, or with plain text if the caller accepts that", async (
   ]);
 });
 
-test("answers 200 to what could not be done, since the text says so", async () => {
+test("responds 200 to a writ that failed, since the text says so", async () => {
   const { ask } = await openTestServer();
   const order = { text: "/schedule cancel 42" };
   const { status, body } = await ask("/v1/writs", { json: order });
@@ -41,7 +41,7 @@ test("refuses what cannot be meant with JSON, whatever was wanted", async () => 
   expect((await ask("/writs", { json })).status).toBe(404);
 });
 
-test("answers 503 while the scheduler does not run, as text in the words that agents know", async () => {
+test("responds 503 while the scheduler does not run, with an `ERR` line as text", async () => {
   const disabled = await openTestServer({ options: { scheduler: { enabled: false } } });
   const drained = await openTestServer();
   await drained.rota.drain();
@@ -60,7 +60,7 @@ test("answers 503 while the scheduler does not run, as text in the words that ag
   }
 });
 
-test("a line that the storage fails is answered with ERR, and the rest goes on", async () => {
+test("a line that fails in the storage gets ERR, and the other lines are carried out", async () => {
   let failures = 0;
   const { ask, log } = await openTestServer({
     meddler: {

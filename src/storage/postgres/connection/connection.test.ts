@@ -22,7 +22,7 @@ import { openPostgres } from "./open.ts";
 
 prepareDatabases();
 
-test("a database that does not answer at all is away, and does not keep the storage from closing", async () => {
+test("a database that does not respond at all is unavailable, and does not keep the storage from closing", async () => {
   const { url } = await openNodes(1);
   const proxy = await startCuttingProxy(url);
   onTestFinished(() => proxy.close());
@@ -35,7 +35,7 @@ test("a database that does not answer at all is away, and does not keep the stor
   await storage.close();
 });
 
-describe("an answer that is lost", () => {
+describe("a response that is lost", () => {
   /** One node whose storage reaches the database through a proxy that can lose responses. */
   async function openBehindProxy() {
     const { first, url } = await openNodes(1);
@@ -323,6 +323,28 @@ describe("a node", () => {
     // The six connections stay silent: only their timeout gives them back.
     proxy.thaw();
     expect((await storage.nodes.list()).map(({ node }) => node)).toContain("warm");
+  });
+
+  test("gets a connection back from a server that stops responding before its first use", async () => {
+    const { url } = await openNodes(1);
+    const proxy = await startCuttingProxy(url);
+    const storage = await openPostgres({ url: proxy.url, timeouts: { readMs: 300, writeMs: 300 } });
+    onTestFinished(async () => {
+      await storage.close();
+      proxy.close();
+    });
+    await submit(storage, [{}]);
+    await storage.events.range();
+    // A new connection asks first whether the database has the event numbers that this process has seen.
+    const frozen = proxy.freezeAt("as behind", 1);
+    const reads = Promise.allSettled(
+      Array.from({ length: 6 }, () => storage.tasks.counts({ tenant: TENANT })),
+    );
+    const { closed } = await frozen;
+    proxy.thaw();
+    await closed;
+    await reads;
+    expect(await storage.tasks.counts({ tenant: TENANT })).toEqual({ queued: 1 });
   });
 
   test("sends its last signals before it closes", async () => {

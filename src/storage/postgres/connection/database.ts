@@ -362,10 +362,12 @@ export class PostgresDatabase {
     // The pool listens for errors only while a connection is idle. Unheard, one would end the process.
     client.on("error", () => undefined);
     if (this.#highestEvent === 0) return;
-    const { rows } = await client.query<{ behind: boolean }>(IS_BEHIND, [this.#highestEvent]);
-    if (!rows[0]?.behind) return;
-    const now = this.#clock?.now() ?? null;
-    await client.query("select skip_event_numbers($1, $2)", [now, this.#highestEvent]);
+    const { readMs, writeMs } = this.#timeouts;
+    const check = { text: IS_BEHIND, values: [this.#highestEvent] };
+    const [row] = await ask<{ behind: boolean }>(client, check, readMs);
+    if (!row?.behind) return;
+    const skip = { text: "select skip_event_numbers($1, $2)", values: [this.#highestEvent] };
+    await ask(client, this.#atTime(skip, 1), writeMs);
   }
 }
 

@@ -1,4 +1,6 @@
+import type { Socket } from "node:net";
 import { expect, test } from "vitest";
+import { serveRaw } from "../../../../test/support/raw-server.ts";
 import type { StorageSignal } from "../../storage.ts";
 import { Notifications, TOKENS_MAX } from "./listen-notify.ts";
 
@@ -41,3 +43,36 @@ test("signals of work name all of their lanes, or none if one may be in any lane
   expect(await sendAll([...some, { kind: "work" }])).toEqual([{ kind: "work" }]);
   expect(await sendAll([{ kind: "work" }, ...some])).toEqual([{ kind: "work" }]);
 });
+
+test("a connection on which it cannot listen is closed", async () => {
+  const closed = Promise.withResolvers<string>();
+  const url = new URL(await serveRaw((socket) => actAsStandby(socket, () => closed.resolve("closed"))));
+  const notifications = new Notifications({
+    config: { host: url.hostname, port: Number(url.port), user: "rota", password: "rota", database: "rota" },
+    self: "self",
+    send: async () => {},
+    onSignal: () => {},
+  });
+  await expect(notifications.start()).rejects.toThrow("cannot execute LISTEN during recovery");
+  expect(await closed.promise).toBe("closed");
+});
+
+/** Accepts any user, and refuses every query as a standby refuses LISTEN. */
+function actAsStandby(socket: Socket, onClose: () => void): void {
+  const ready = message("Z", "I");
+  socket.on("close", onClose);
+  socket.write(Buffer.concat([message("R", "\0\0\0\0"), ready]));
+  socket.on("data", (data) => {
+    // Clients say goodbye before they close.
+    if (data[0] === "X".charCodeAt(0)) return;
+    const fault = ["SERROR", "C25006", "Mcannot execute LISTEN during recovery", ""].join("\0");
+    socket.write(Buffer.concat([message("E", `${fault}\0`), ready]));
+  });
+}
+
+/** A message of the protocol of PostgreSQL. */
+function message(type: string, body: string): Buffer {
+  const length = Buffer.alloc(4);
+  length.writeInt32BE(4 + Buffer.byteLength(body));
+  return Buffer.concat([Buffer.from(type), length, Buffer.from(body)]);
+}

@@ -138,8 +138,14 @@ export class Notifications {
     // `ended` notices an error, which ends the connection. Without a handler it would end the process.
     client.on("error", () => undefined);
     client.on("notification", ({ payload }) => this.#receive(payload ?? ""));
-    await client.connect();
-    await client.query(`listen ${CHANNEL}`);
+    try {
+      await client.connect();
+      await client.query(`listen ${CHANNEL}`);
+    } catch (error) {
+      // A standby accepts connections and refuses LISTEN: each try would leave one open, until it accepts no more.
+      void client.end().catch(() => undefined);
+      throw error;
+    }
     this.#client = client;
     return client;
   }

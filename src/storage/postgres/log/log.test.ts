@@ -45,7 +45,7 @@ describe("what was logged", () => {
 });
 
 describe("readers of the log", () => {
-  test("miss nothing while four nodes write, and see at once what was answered", async () => {
+  test("miss nothing while four nodes write, and see at once every write that has returned", async () => {
     const { nodes, first } = await openNodes(6);
     const readers = nodes.slice(4);
     const other = await openWriterElsewhere();

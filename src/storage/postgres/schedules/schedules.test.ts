@@ -263,7 +263,7 @@ describe("fires, changes, deletions and ends on four connections at once", () =>
 });
 
 describe("readers of notifications", () => {
-  test("miss nothing while four nodes write, and see at once what was answered", async () => {
+  test("miss nothing while four nodes write, and see at once every write that has returned", async () => {
     const { nodes, first } = await openNodes(6);
     const readers = nodes.slice(4);
     let writing = true;

@@ -85,7 +85,7 @@ describe("nodes that claim and finish tasks of the same sessions", () => {
 });
 
 describe("messages that come through two connections while the ones before them are promoted", () => {
-  test("are each part of one run, the one that was answered", async () => {
+  test("are each part of one run, whose id the caller got", async () => {
     const { nodes, first } = await openNodes(3);
     const [one, two, runner] = nodes as [Node, Node, Node];
     let talking = true;
