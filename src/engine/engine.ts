@@ -180,6 +180,12 @@ export class Engine {
     for (const service of [...others, ...this.#upkeep(), ...this.#watches()]) service.start();
   }
 
+  /** In a process that runs no tasks: workers report on the attempts that they hold, as they do after a restart. */
+  startForWorkers(): void {
+    const { logs, workerDispatcher, workerWatch } = this.#services;
+    for (const service of [logs, workerDispatcher, workerWatch]) service.start();
+  }
+
   /** From now on fires no schedules. Call it before a drain. */
   stopFiring(): void {
     this.#services.scheduleTicker.closeDown();
@@ -190,7 +196,7 @@ export class Engine {
     this.stopFiring();
     if (this.#started) this.#closeDown();
     await this.intake.flush();
-    if (!this.#started) return;
+    const wasStarted = this.#started;
     this.#started = false;
     await stopAll(this.#upkeep());
     await this.#idle(graceMs);
@@ -200,6 +206,7 @@ export class Engine {
     await this.#services.workerDispatcher.stop();
     await this.#lastFlush();
     await this.#services.logs.close();
+    if (!wasStarted) return;
     await Promise.all([
       this.#services.heartbeat.stop(),
       this.#services.membership.stop(),

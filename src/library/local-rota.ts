@@ -409,6 +409,8 @@ export class LocalRota implements Rota {
     if (current.value.scheduler.enabled) {
       await warnOfUnservedLanes({ storage, lanes: lanes.lanes, log });
       await engine.start();
+    } else {
+      engine.startForWorkers();
     }
     // Callbacks of tasks that ended before are still to be sent, even if this process runs no more tasks.
     deliverer.start();

@@ -167,6 +167,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
     installation: rota,
     isLocal,
     hasDashboard: dashboard !== undefined,
+    basePath,
     config,
     streams,
     waits,

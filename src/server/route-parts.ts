@@ -13,6 +13,8 @@ export interface RouteParts {
   /** Whether no other machine can reach the server. */
   readonly isLocal: boolean;
   readonly hasDashboard: boolean;
+  /** Where callers find the server, behind a proxy; empty: at `/`. */
+  readonly basePath: string;
   /** The configuration, including secrets. */
   readonly config: () => object;
   readonly streams: EventStreams;

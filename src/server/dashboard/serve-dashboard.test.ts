@@ -146,6 +146,10 @@ test("with a base path it responds both there and at `/`, and the page contains 
     const { status, headers } = await ask(path, html);
     expect([path, status, headers.get("location")]).toEqual([path, 302, "/rota/ui/"]);
   }
+  for (const path of ["/", "/rota/"]) {
+    const { links } = (await ask(path)).body;
+    expect(links).toMatchObject({ dashboard: "/rota/ui/", health: "/rota/health", tasks: "/rota/tasks" });
+  }
   for (const path of ["/rota/v1/me", "/v1/me", "/rota/tasks?limit=1"]) {
     expect([path, (await ask(path)).status]).toEqual([path, 200]);
   }

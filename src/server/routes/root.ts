@@ -20,10 +20,12 @@ const LINKS = {
   openapi: "/openapi.json",
 } as const;
 
-export const rootRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { hasDashboard }) => {
+export const rootRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { hasDashboard, basePath }) => {
+  const paths = Object.entries(hasDashboard ? { ...LINKS, dashboard: "/ui/" } : LINKS);
+  const links = Object.fromEntries(paths.map(([name, path]) => [name, basePath + path]));
   app.get("/", requiredRole("known", getRoot), async () => ({
     name: "rota" as const,
     version: VERSION,
-    links: hasDashboard ? { ...LINKS, dashboard: "/ui/" } : LINKS,
+    links,
   }));
 };
