@@ -30,6 +30,7 @@ test.each(["stream", "wait"] as const)("says nothing when there is no room to %s
     message: "hi",
     send: () => rota.sessions.send("s", { message: "hi" }),
     cancelOnDisconnect: false,
+    reading: {},
     timeoutSec: 1,
   };
   const response = new EventEmitter() as ServerResponse;

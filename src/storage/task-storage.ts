@@ -51,6 +51,8 @@ export interface TaskStorage {
   finishAndClaim(params: FinishAndClaimParams): Promise<FinishedAndClaimed>;
 
   get(params: { tenant: string; id: string }): Promise<TaskRecord | null>;
+  /** Its state and size, without reading its input and its result, which may be large. */
+  status(params: { tenant: string; id: string }): Promise<TaskStatus | null>;
   /** The task, if the attempt with this fencing token still holds it. */
   held(params: { tenant: string; id: string; token: number }): Promise<TaskRecord | null>;
   /** What counts against these bounds now, so that a dry run can say what is left. */
@@ -148,6 +150,13 @@ export interface TaskStorage {
     rejectedMax: number;
     limit: number;
   }): Promise<{ tasks: number; more: boolean }>;
+}
+
+export interface TaskStatus {
+  readonly agent: string;
+  readonly state: TaskState;
+  /** Of its input and its result, as stored. */
+  readonly bytes: number;
 }
 
 export interface DependencyResultsParams {

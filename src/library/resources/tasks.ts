@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { Engine } from "../../engine/engine.ts";
 import type { EventLog } from "../../events/event-log.ts";
 import type { TaskWaiter } from "../../events/task-waiter.ts";
-import type { LocalTasks, SubmittedManyTask, TaskFilter } from "../../interface/tasks.ts";
+import type { LocalReading, LocalTasks, SubmittedManyTask, TaskFilter } from "../../interface/tasks.ts";
 import { NO_QUEUE_LIMIT } from "../../model/agent.ts";
 import type { Keyed, SubmittedBatch } from "../../model/batch.ts";
 import { RotaError } from "../../model/errors.ts";
@@ -11,7 +11,7 @@ import { atIndex, parseBatchSteps, parseTaskInputs } from "../../model/input/bat
 import { type Fields, invalidField, optionalBoolean } from "../../model/input/field-checks.ts";
 import type { SubmitInput, SubmittedTask } from "../../model/input/submit-input.ts";
 import { parseTaskFilter } from "../../model/input/task-filter-input.ts";
-import { type ParsedTask, parseTaskInput } from "../../model/input/task-input.ts";
+import { type ParsedTask, parseTaskInput, TASK_BYTES_MAX } from "../../model/input/task-input.ts";
 import { checkWait } from "../../model/input/wait-input.ts";
 import { enclosing, type Provenance, withProvenance } from "../../model/provenance.ts";
 import type { Redactor } from "../../model/redactor.ts";
@@ -20,8 +20,9 @@ import { taskCursorText } from "../../model/task-cursor.ts";
 import { looksLikeTaskId } from "../../model/task-id.ts";
 import { type TaskRecord, toTask, toTaskRow } from "../../model/task-record.ts";
 import { canonicalJson, canonicalSteps } from "../../model/text/canonical-json.ts";
+import { markOwn } from "../../model/text/own-json.ts";
 import { rfc3339 } from "../../model/text/rfc3339.ts";
-import { isLargeInput } from "../../services/large-input.ts";
+import { isLargeInput, letOthersThrough } from "../../services/large-input.ts";
 import type { WorkTurns } from "../../services/work-turns.ts";
 import { rejectionError } from "../../storage/admission.ts";
 import { namedDependency } from "../../storage/dependency-error.ts";
@@ -277,11 +278,20 @@ export function createTasks(options: TasksOptions): LocalTasks {
     return related ? withDependencies(tasks) : tasks;
   }
 
-  async function find(taskId: string): Promise<TaskRecord> {
-    checkId(taskId);
+  async function find(taskId: string, reading?: LocalReading): Promise<TaskRecord> {
+    await admit(taskId, reading);
     const record = ownRecord(scope, await storage.tasks.get({ tenant, id: taskId }));
     if (record === null) throw notFound();
     return record;
+  }
+
+  /** Announces the size of a task before it is read. */
+  async function admit(taskId: string, { onSize }: LocalReading = {}): Promise<void> {
+    checkId(taskId);
+    if (onSize === undefined) return;
+    const status = ownRecord(scope, await storage.tasks.status({ tenant, id: taskId }));
+    if (status === null) throw notFound();
+    await onSize(status.bytes);
   }
 
   /** Does not say which task an idempotency key was used for, if that is another agent's. */
@@ -345,12 +355,12 @@ export function createTasks(options: TasksOptions): LocalTasks {
     submitMany,
     submitBatch,
 
-    async get(taskId) {
-      return toTask(await find(taskId), redactor());
+    async get(taskId, reading) {
+      return toTask(await find(taskId, reading), redactor());
     },
 
-    async explain(taskId) {
-      checkId(taskId);
+    async explain(taskId, reading) {
+      await admit(taskId, reading);
       const situation = await storage.tasks.situation({ tenant, id: taskId });
       if (situation === null || ownRecord(scope, situation.task) === null) throw notFound();
       const { agent, lane } = situation.task;
@@ -408,9 +418,9 @@ export function createTasks(options: TasksOptions): LocalTasks {
       return { status: "cancelled", taskId };
     },
 
-    async retry(taskId, { dependants } = {}) {
+    async retry(taskId, { dependants } = {}, reading = {}) {
+      await admit(taskId, reading);
       checkOpen();
-      checkId(taskId);
       const asked = optionalBoolean({ dependants }, "dependants") ?? false;
       if (scope.agent !== undefined) {
         await find(taskId);
@@ -439,12 +449,16 @@ export function createTasks(options: TasksOptions): LocalTasks {
       return { ...toSubmitted(retried.task), ...warnings };
     },
 
-    async submitAgain(taskId, input) {
+    async submitAgain(taskId, input, reading) {
       checkOpen();
-      const record = await find(taskId);
+      const record = await find(taskId, reading);
       const again = { redactor: redactor(), now: options.storageNow() };
       const copied = input === undefined || input === null;
-      return submit(inputAgain(record, forDelegate(scope, input), again), { copied });
+      const given = inputAgain(record, forDelegate(scope, input), again);
+      if (!copied) return submit(given);
+      // What was read is checked and written in other turns of the event loop.
+      await letOthersThrough(markOwn(given, TASK_BYTES_MAX));
+      return submit(given, { copied });
     },
 
     async wait(taskId, waitOptions = {}) {
