@@ -9,6 +9,8 @@ import type { EventLog } from "./event-log.ts";
 export interface WaitOptions {
   readonly signal?: AbortSignal | undefined;
   readonly timeoutMs?: number | undefined;
+  /** Called with the stored size of the ended task before it is read. The read waits for its promise. */
+  readonly onSize?: ((bytes: number) => Promise<void> | void) | undefined;
 }
 
 /** Waits for tasks to end. All waiting callers share one listener: an event costs one look-up, even with thousands of them. */
@@ -35,10 +37,18 @@ export class TaskWaiter {
         const ended = new Promise<void>((resolve) => {
           look = resolve;
         });
-        const read = this.#eventLog.storage.tasks.get({ tenant: scope.tenant, id });
-        const task = ownRecord(scope, await Promise.race([read, giveUp.promise]));
-        if (task === null) throw new RotaError("not_found", "task not found");
-        if (isTerminal(task.state)) return task;
+        const { tasks } = this.#eventLog.storage;
+        const name = { tenant: scope.tenant, id };
+        // The task may be large: it is read once, when it has ended.
+        const status = ownRecord(scope, await Promise.race([tasks.status(name), giveUp.promise]));
+        if (status === null) throw notFound();
+        if (isTerminal(status.state)) {
+          await options.onSize?.(status.bytes);
+          const task = ownRecord(scope, await Promise.race([tasks.get(name), giveUp.promise]));
+          if (task === null) throw notFound();
+          // It may have been retried meanwhile.
+          if (isTerminal(task.state)) return task;
+        }
         if (this.#closed) throw new RotaError("draining", "this node stopped before the task had ended");
         await Promise.race([ended, giveUp.promise]);
       }
@@ -96,4 +106,8 @@ export class TaskWaiter {
       },
     };
   }
+}
+
+function notFound(): RotaError {
+  return new RotaError("not_found", "task not found");
 }

@@ -84,6 +84,17 @@ export interface LocalTasks extends Tasks {
   list(filter?: TaskFilter, options?: LocalListing): Promise<TaskPage>;
   listRows(filter?: TaskFilter, options?: LocalListing): Promise<TaskRowPage>;
   cancel(taskId: string, options?: CancelOptions, reading?: LocalListing): Promise<CancelledTask>;
+  get(taskId: string, reading?: LocalReading): Promise<Task>;
+  explain(taskId: string, reading?: LocalReading): Promise<Explanation>;
+  retry(taskId: string, options?: TaskRetryOptions, reading?: LocalReading): Promise<SubmittedTask>;
+  submitAgain(taskId: string, input?: SubmitInput, reading?: LocalReading): Promise<SubmittedTask>;
+  wait(taskId: string, options?: WaitOptions & LocalReading): Promise<Task>;
+}
+
+/** For the server, which charges callers for large tasks, and lets other requests through between them. */
+export interface LocalReading {
+  /** Called with the stored size of the task before it is read. The read waits for its promise, and fails if that rejects. */
+  readonly onSize?: ((bytes: number) => Promise<void> | void) | undefined;
 }
 
 /** For the server, which charges callers for the rows that a list, or a cancel of a tree, reads. */

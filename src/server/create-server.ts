@@ -9,6 +9,7 @@ import type { Dashboard } from "./dashboard/dashboard.ts";
 import { serveDashboard } from "./dashboard/serve-dashboard.ts";
 import { EventStreams } from "./event-stream.ts";
 import type { HeldBytesOptions } from "./held-bytes.ts";
+import { LargeJson } from "./large-json.ts";
 import { MessageRuns } from "./message-runs.ts";
 import { admitCallers } from "./middleware/admission.ts";
 import { auditWrites } from "./middleware/audit.ts";
@@ -122,7 +123,8 @@ export function createServer(options: ServerOptions): FastifyInstance {
   });
   allowOrigins(app, cors?.origins ?? []);
   const hasSecondTenant = () => rota.hasSecondTenant();
-  chargeRequests(app, new ReadTurns(hasSecondTenant));
+  const largeJson = new LargeJson();
+  chargeRequests(app, { pageTurns: new ReadTurns(hasSecondTenant), largeJson });
   const limit = new RequestLimits(
     { ...DEFAULT_REQUEST_LIMITS, ...rateLimit },
     { clock, hasSecondTenant, onRefused: () => rota.noteRefused("rate") },
@@ -144,7 +146,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
   auditWrites(app, rota.audit);
   refuseUnknownRoutes(app);
   refuseUnknownNames(app);
-  acceptJsonBodies(app);
+  acceptJsonBodies(app, largeJson);
   const refusals = new Refusals({
     audit: rota.audit,
     clock,
@@ -172,6 +174,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
     streams,
     waits,
     runs: new MessageRuns({ streams, waits }),
+    largeJson,
     clock,
     log,
     onRefusedCall,

@@ -25,6 +25,7 @@ async function openRuns({ max }: { max: number }) {
     sessionKey: "s",
     message: "hi",
     send: () => rota.sessions.send("s", { message: "hi" }),
+    reading: {},
   };
   return { rota, log, run, runs: new MessageRuns({ streams, waits }) };
 }

@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http";
 import type { SentMessage, SessionAnswer, SessionReply, StoppedTasks } from "../interface/sessions.ts";
+import type { LocalReading } from "../interface/tasks.ts";
 import { RotaError } from "../model/errors.ts";
 import { isTerminal } from "../model/task-state.ts";
 import type { CallerContext } from "./caller-context.ts";
@@ -15,6 +16,8 @@ export interface MessageRun {
   readonly send: () => Promise<SessionAnswer>;
   /** Whether to cancel the task when the caller disconnects. */
   readonly cancelOnDisconnect: boolean;
+  /** How the ended task is read. */
+  readonly reading: LocalReading;
 }
 
 export interface MessageRunsOptions {
@@ -38,6 +41,7 @@ export class MessageRuns {
       message,
       send,
       cancelOnDisconnect,
+      reading,
       timeoutSec,
     }: MessageRun & { readonly timeoutSec: number },
   ): Promise<{ ended: boolean; answer: SessionReply | SentMessage }> {
@@ -49,6 +53,7 @@ export class MessageRuns {
       const task = await waits.untilEnded(callerContext, sent.taskId, {
         timeoutMs: timeoutSec * 1_000,
         gone,
+        ...reading,
       });
       if (isTerminal(task.state)) return { ended: true, answer: task };
       if (gone.aborted && cancelOnDisconnect) await cancelUnlessShared(callerContext, sent, message);

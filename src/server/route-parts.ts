@@ -4,6 +4,7 @@ import type { Clock } from "../model/clock.ts";
 import type { RotaError } from "../model/errors.ts";
 import type { Log } from "../model/log.ts";
 import type { EventStreams } from "./event-stream.ts";
+import type { LargeJson } from "./large-json.ts";
 import type { MessageRuns } from "./message-runs.ts";
 import type { TaskWaits } from "./task-waits.ts";
 
@@ -20,6 +21,7 @@ export interface RouteParts {
   readonly streams: EventStreams;
   readonly waits: TaskWaits;
   readonly runs: MessageRuns;
+  readonly largeJson: LargeJson;
   readonly clock: Clock;
   readonly log: Log;
   /** Counts and records an error inside a successful response, such as that of an MCP tool, like an error of HTTP. */

@@ -1,4 +1,5 @@
 import type { LocalKeys } from "../interface/keys.ts";
+import type { LocalReading } from "../interface/tasks.ts";
 import { RotaError } from "../model/errors.ts";
 import { optionalNumber } from "../model/input/field-checks.ts";
 import type { Task } from "../model/task.ts";
@@ -41,10 +42,12 @@ export class TaskWaits {
   async wait(
     callerContext: CallerContext,
     taskId: string,
-    { seconds, gone }: { seconds: unknown; gone: AbortSignal },
+    { seconds, ...waiting }: { seconds: unknown; gone: AbortSignal } & LocalReading,
   ): Promise<Task> {
     const timeoutMs = checkSeconds(seconds) * 1_000;
-    return this.holding(callerContext, () => this.untilEnded(callerContext, taskId, { timeoutMs, gone }));
+    return this.holding(callerContext, () =>
+      this.untilEnded(callerContext, taskId, { timeoutMs, ...waiting }),
+    );
   }
 
   /** Holds a slot while `work` runs, for a request that does something before it waits. Throws `rate_limited`. */
@@ -61,16 +64,16 @@ export class TaskWaits {
   async untilEnded(
     { key, rota: { tasks } }: CallerContext,
     taskId: string,
-    { timeoutMs, gone }: { readonly timeoutMs: number; readonly gone: AbortSignal },
+    { timeoutMs, gone, onSize }: { readonly timeoutMs: number; readonly gone: AbortSignal } & LocalReading,
   ): Promise<Task> {
     const watch = key === null ? null : this.#keys.watch(key);
     const signal = AbortSignal.any([gone, this.#closing.signal, ...(watch === null ? [] : [watch.gone])]);
     try {
-      return await tasks.wait(taskId, { timeoutMs, signal });
+      return await tasks.wait(taskId, { timeoutMs, signal, onSize });
     } catch (error) {
       if (error instanceof RotaError && error.code !== "draining") throw error;
       if (watch?.gone.aborted) throw new RotaError("unauthorized", "this API key was deleted or has expired");
-      return await tasks.get(taskId);
+      return await tasks.get(taskId, { onSize });
     } finally {
       watch?.stop();
     }

@@ -7,6 +7,8 @@ import type { BoundsUsed, SubmitBounds } from "./submit-bounds.ts";
 
 export interface TaskReads {
   get(params: { tenant: string; id: string }): Promise<TaskRecord | null>;
+  /** Its state and size, without reading its input and its result, which may be large. */
+  status(params: { tenant: string; id: string }): Promise<TaskStatus | null>;
   /** The task, if the attempt with this fencing token still holds it. */
   held(params: { tenant: string; id: string; token: number }): Promise<TaskRecord | null>;
   /** What counts against these bounds now, so that a dry run can say what is left. */
@@ -40,6 +42,13 @@ export interface TaskReads {
 
   /** The idempotency keys among these that have a task. A request with such a key creates no other. */
   keptKeys(params: { tenant: string; keys: readonly string[] }): Promise<string[]>;
+}
+
+export interface TaskStatus {
+  readonly agent: string;
+  readonly state: TaskState;
+  /** Of its input and its result, as stored. */
+  readonly bytes: number;
 }
 
 export interface ListTasksParams extends TaskSelection {

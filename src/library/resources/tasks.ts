@@ -1,8 +1,9 @@
 import type { TaskWaiter } from "../../events/task-waiter.ts";
-import type { LocalTasks, TaskFilter } from "../../interface/tasks.ts";
+import type { LocalReading, LocalTasks, TaskFilter } from "../../interface/tasks.ts";
 import { RotaError } from "../../model/errors.ts";
 import { optionalBoolean } from "../../model/input/field-checks.ts";
 import { parseTaskFilter } from "../../model/input/task-filter-input.ts";
+import { TASK_BYTES_MAX } from "../../model/input/task-input.ts";
 import { checkWait } from "../../model/input/wait-input.ts";
 import { enclosing } from "../../model/provenance.ts";
 import type { Redactor } from "../../model/redactor.ts";
@@ -10,6 +11,8 @@ import { ownRecord } from "../../model/scope.ts";
 import { taskCursorText } from "../../model/task-cursor.ts";
 import { looksLikeTaskId } from "../../model/task-id.ts";
 import { type TaskRecord, toTask, toTaskRow } from "../../model/task-record.ts";
+import { markOwn } from "../../model/text/own-json.ts";
+import { letOthersThrough } from "../../services/large-input.ts";
 import { namedDependency } from "../../storage/dependency-error.ts";
 import {
   ALL_AGENTS,
@@ -45,11 +48,20 @@ export function createTasks(options: TasksOptions): LocalTasks {
   const { submit, dryRun, submitMany, submitBatch } = createTaskSubmits(options);
   const { tenant } = scope;
 
-  async function find(taskId: string): Promise<TaskRecord> {
-    checkId(taskId);
+  async function find(taskId: string, reading?: LocalReading): Promise<TaskRecord> {
+    await admit(taskId, reading);
     const record = ownRecord(scope, await storage.tasks.get({ tenant, id: taskId }));
     if (record === null) throw notFound();
     return record;
+  }
+
+  /** Announces the size of a task before it is read. */
+  async function admit(taskId: string, { onSize }: LocalReading = {}): Promise<void> {
+    checkId(taskId);
+    if (onSize === undefined) return;
+    const status = ownRecord(scope, await storage.tasks.status({ tenant, id: taskId }));
+    if (status === null) throw notFound();
+    await onSize(status.bytes);
   }
 
   async function listed<Item, Shown>(
@@ -94,12 +106,12 @@ export function createTasks(options: TasksOptions): LocalTasks {
     submitMany,
     submitBatch,
 
-    async get(taskId) {
-      return toTask(await find(taskId), redactor());
+    async get(taskId, reading) {
+      return toTask(await find(taskId, reading), redactor());
     },
 
-    async explain(taskId) {
-      checkId(taskId);
+    async explain(taskId, reading) {
+      await admit(taskId, reading);
       const situation = await storage.tasks.situation({ tenant, id: taskId });
       if (situation === null || ownRecord(scope, situation.task) === null) throw notFound();
       const { agent, lane } = situation.task;
@@ -157,9 +169,9 @@ export function createTasks(options: TasksOptions): LocalTasks {
       return { status: "cancelled", taskId };
     },
 
-    async retry(taskId, { dependants } = {}) {
+    async retry(taskId, { dependants } = {}, reading = {}) {
+      await admit(taskId, reading);
       checkOpen();
-      checkId(taskId);
       const asked = optionalBoolean({ dependants }, "dependants") ?? false;
       if (scope.agent !== undefined) {
         await find(taskId);
@@ -188,12 +200,16 @@ export function createTasks(options: TasksOptions): LocalTasks {
       return { ...toSubmitted(retried.task), ...warnings };
     },
 
-    async submitAgain(taskId, input) {
+    async submitAgain(taskId, input, reading) {
       checkOpen();
-      const record = await find(taskId);
+      const record = await find(taskId, reading);
       const again = { redactor: redactor(), now: options.storageNow() };
       const copied = input === undefined || input === null;
-      return submit(inputAgain(record, forDelegate(scope, input), again), { copied });
+      const given = inputAgain(record, forDelegate(scope, input), again);
+      if (!copied) return submit(given);
+      // What was read is checked and written in other turns of the event loop.
+      await letOthersThrough(markOwn(given, TASK_BYTES_MAX));
+      return submit(given, { copied });
     },
 
     async wait(taskId, waitOptions = {}) {

@@ -15,6 +15,12 @@ export function parseOwnJson(text: string, depthMax: number): unknown {
   return value;
 }
 
+/** The same for a value that was read from the storage for this call alone. `length`: that of its text at most. */
+export function markOwn<Value extends object>(value: Value, length: number): Value {
+  lengths.set(value, length);
+  return value;
+}
+
 /** The length of the text from which `value`, or the value around it, was parsed; undefined: a caller may hold a reference. */
 export function ownLength(value: object): number | undefined {
   return lengths.get(value);

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { openKeyedServer } from "../../../test/support/keyed-server.ts";
 import { errorAnswer } from "../../api/error.ts";
 import { costOf, isExpensive } from "./request-cost.ts";
@@ -66,6 +66,24 @@ describe("a key is charged", () => {
     const ask = () => askWith(own, "/tasks?order=completed&lane=nope");
     for (let count = 0; count < 99; count += 1) expect((await ask()).status).toBe(200);
     expect([(await ask()).status, (await ask()).status]).toContain(429);
+  });
+
+  test.each([
+    { how: "read", method: "GET", path: "", admitted: 13 },
+    { how: "waited for", method: "GET", path: "?wait=1", admitted: 13 },
+    { how: "explained", method: "GET", path: "/explain", admitted: 3 },
+    { how: "retried", method: "POST", path: "/retry", admitted: 3 },
+    { how: "submitted again", method: "POST", path: "/submit-again", admitted: 3 },
+  ])("for a large task that is $how, before it is read", async ({ method, path, admitted }) => {
+    const { key, askWith, rota, storage } = await openKeyedServer({ start: false });
+    const own = await key({});
+    const { taskId } = await rota.tasks.submit({ payload: "x".repeat(1_048_000) });
+    await rota.tasks.cancel(taskId);
+    const reads = vi.spyOn(storage.tasks, path === "/explain" ? "situation" : "get");
+    const ask = () => askWith(own, `/tasks/${taskId}${path}`, { method });
+    const statuses = await Promise.all(Array.from({ length: 20 }, async () => (await ask()).status));
+    expect(statuses.filter((status) => status === 429)).toHaveLength(20 - admitted);
+    expect(reads.mock.calls.length).toBeLessThanOrEqual(admitted);
   });
 
   test("for each dependency of a task in a batch", async () => {

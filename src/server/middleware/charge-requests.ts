@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, preHandlerAsyncHookHandler } from "fastify";
+import type { LargeJson } from "../large-json.ts";
 import type { ReadTurns } from "../read-turns.ts";
 import { whenClosed } from "../when-closed.ts";
 import { pageText } from "./page-text.ts";
@@ -33,6 +34,11 @@ export class Charge {
 
   get owner(): ChargedTo {
     return this.#owner;
+  }
+
+  /** The bytes of the response, as far as they are known. */
+  get bytesOut(): number {
+    return this.#usage.bytesOut;
   }
 
   get isSmall(): boolean {
@@ -93,7 +99,10 @@ export function chargeHead(request: FastifyRequest, limit: RequestLimits, owner:
 }
 
 /** Charges what is known only later: the body and the response. A request without a key is free. */
-export function chargeRequests(app: FastifyInstance, pageTurns: ReadTurns): void {
+export function chargeRequests(
+  app: FastifyInstance,
+  { pageTurns, largeJson }: { readonly pageTurns: ReadTurns; readonly largeJson: LargeJson },
+): void {
   app.decorateRequest("charge", null);
   app.addHook("onRoute", (route) => {
     const { declares, paged } = route.config ?? {};
@@ -119,6 +128,12 @@ export function chargeRequests(app: FastifyInstance, pageTurns: ReadTurns): void
         return pageText(answer as object);
       };
     }
+  });
+  // Not asynchronous: every request passes here. A large task that was read is serialized in another turn of the event loop.
+  app.addHook("preSerialization", ({ charge }, _reply, answer, done) => {
+    const turn = charge === null ? undefined : largeJson.turnFor(charge.owner.tenant, charge.bytesOut);
+    if (turn === undefined) done(null, answer);
+    else turn.then(() => done(null, answer), done);
   });
   // Not asynchronous: every request passes here.
   app.addHook("onSend", ({ charge }, _reply, payload, done) => {

@@ -4,34 +4,28 @@ import { RotaError } from "../../model/errors.ts";
 import { JSON_DEPTH_MAX } from "../../model/input/task-input.ts";
 import { hugeNumberIn } from "../../model/text/huge-numbers.ts";
 import { parseOwnJson } from "../../model/text/own-json.ts";
-import { TurnBudget } from "../../services/turn-budget.ts";
+import type { LargeJson } from "../large-json.ts";
 
 /** Of the path to a wrong value, this much is in the error. */
 const PATH_SHOWN_MAX = 100;
-/** A body of this size takes some milliseconds to parse. */
-const LARGE_BYTES = 65_536;
-/** How much of large bodies is parsed in one turn of the event loop. A mebibyte takes up to 50 ms. */
-const PARSED_PER_TURN = { pieces: 4, bytes: 262_144, rest: 2 } as const;
 
 /**
  * Parses bodies as JSON and nothing else. A key like `__proto__` becomes an ordinary key, as `JSON.parse` makes it, so free-form
  * fields come back as they were sent.
  */
-export function acceptJsonBodies(app: FastifyInstance): void {
-  const turns = new TurnBudget<string | null>(PARSED_PER_TURN);
+export function acceptJsonBodies(app: FastifyInstance, large: LargeJson): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(
     "application/json",
     { parseAs: "buffer" },
     async (request: FastifyRequest, body: Buffer) => {
-      if (body.byteLength < LARGE_BYTES) return parseJson(body);
-      const owner = request.callerContext?.caller.tenant ?? null;
-      if (turns.isOver) await turns.next(owner);
-      turns.used(body.byteLength);
+      const tenant = request.callerContext?.caller.tenant ?? null;
+      const turn = large.turnFor(tenant, body.byteLength);
+      if (turn === undefined) return parseJson(body);
+      await turn;
       const parsed = parseJson(body);
       // The handler checks and serializes it: that is as much work again, in another turn of the event loop.
-      await turns.next(owner);
-      turns.used(body.byteLength);
+      await large.turnFor(tenant, body.byteLength);
       return parsed;
     },
   );

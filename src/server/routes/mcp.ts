@@ -10,6 +10,7 @@ import { isObject } from "../../model/input/field-checks.ts";
 import type { Provenance } from "../../model/provenance.ts";
 import { goDurationSeconds } from "../../model/text/go-duration.ts";
 import { addressOf } from "../address.ts";
+import type { LargeJson } from "../large-json.ts";
 import { routeOf } from "../middleware/audit.ts";
 import type { RouteParts } from "../route-parts.ts";
 import { whenClosed } from "../when-closed.ts";
@@ -76,9 +77,13 @@ export const mcpRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, parts) =
     return {
       caller: { role, agentId: caller.agent, keyId: caller.keyId },
       secret: key === null ? ownSecret : secretOf(key),
-      rota: (client) => chargedLists(rotaFor(request, client), request),
+      rota: (client) => chargedReads(rotaFor(request, client), request, parts.largeJson),
       wait: (taskId, { seconds, signal }) =>
-        parts.waits.wait(callerContext, taskId, { seconds, gone: AbortSignal.any([gone, signal]) }),
+        parts.waits.wait(callerContext, taskId, {
+          ...parts.largeJson.paid(request),
+          seconds,
+          gone: AbortSignal.any([gone, signal]),
+        }),
       now: () => parts.clock.now(),
       retentionMs: () => retentionMs(caller.tenant),
       changed({ tool, subject, isChosen }, client) {
@@ -107,12 +112,21 @@ function mcpProvenance({ createdBy, within }: Provenance, client: string | null)
   return { createdBy: { ...maker, via: "mcp", ...(client === null ? {} : { client }) }, within };
 }
 
-/** Lists charge for the entries that they look at, as their routes do. */
-function chargedLists(rota: LocalTenant, { charge }: FastifyRequest): McpRota {
+/** Lists charge for the entries that they look at, and single tasks for their size, as their routes do. */
+function chargedReads(rota: LocalTenant, request: FastifyRequest, largeJson: LargeJson): McpRota {
   const { tasks, sessions, schedules, runs, agents } = rota;
-  const onLooked = (entries: number) => charge?.looked(entries);
+  const onLooked = (entries: number) => request.charge?.looked(entries);
+  const reading = largeJson.paid(request);
+  const working = largeJson.paid(request, "bytesIn");
   return {
-    tasks: { ...tasks, listRows: (filter) => tasks.listRows(filter, { onLooked }) },
+    tasks: {
+      ...tasks,
+      listRows: (filter) => tasks.listRows(filter, { onLooked }),
+      get: (id) => tasks.get(id, reading),
+      explain: (id) => tasks.explain(id, working),
+      retry: (id, options) => tasks.retry(id, options, working),
+      submitAgain: (id, input) => tasks.submitAgain(id, input, working),
+    },
     sessions,
     schedules,
     runs,

@@ -24,7 +24,10 @@ const TIMEOUT = { min: 1, max: 600, unit: "seconds" } as const;
 const TIMEOUT_DEFAULT = 120;
 
 /** Sessions: send a message, stop them, read them and change their settings. */
-export const sessionRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { runs, installation }) => {
+export const sessionRoutes: FastifyPluginAsyncZod<RouteParts> = async (
+  app,
+  { runs, installation, largeJson },
+) => {
   app.post("/sessions/:key/messages", requiredRole("submit", sendMessage), async (request, reply) => {
     refuseKey(
       request.headers["idempotency-key"],
@@ -43,6 +46,7 @@ export const sessionRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { ru
         return sent;
       },
       cancelOnDisconnect,
+      reading: largeJson.owed(request),
     };
     if (prefersStream(request.headers.accept)) {
       const answer = await runs.stream(reply.raw, { ...run, timeoutSec: timeout });

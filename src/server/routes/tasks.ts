@@ -29,7 +29,7 @@ import { isDryRun, toBoolean, toNumber, withNumbers } from "./query-values.ts";
 import { requiredRole } from "./required-role.ts";
 
 /** Tasks: submit, read, list, cancel and retry them. */
-export const taskRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { waits }) => {
+export const taskRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { waits, largeJson }) => {
   app.post("/tasks", requiredRole("submit", submitTask), async (request, reply) => {
     const key = request.headers["idempotency-key"];
     const input = (key === undefined ? request.body : withKey(request.body, key)) as SubmitInput;
@@ -75,12 +75,14 @@ export const taskRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { waits
 
   app.get("/tasks/:id", requiredRole("readOwn", getTask), async (request) => {
     const { params, query, callerContext } = request;
-    if (query.wait === undefined) return request.rota.tasks.get(params.id);
-    return waits.wait(callerContext, params.id, { seconds: toNumber(query.wait), gone: request.signal });
+    const reading = largeJson.paid(request);
+    if (query.wait === undefined) return request.rota.tasks.get(params.id, reading);
+    const waiting = { ...reading, seconds: toNumber(query.wait), gone: request.signal };
+    return waits.wait(callerContext, params.id, waiting);
   });
 
-  app.get("/tasks/:id/explain", requiredRole("readOwn", explainTask), async ({ rota, params }) =>
-    rota.tasks.explain(params.id),
+  app.get("/tasks/:id/explain", requiredRole("readOwn", explainTask), async (request) =>
+    request.rota.tasks.explain(request.params.id, largeJson.paid(request, "bytesIn")),
   );
 
   app.get("/tasks/:id/logs", requiredRole("readOwn", getTaskLog), async ({ rota, params, query }) =>
@@ -105,17 +107,19 @@ export const taskRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { waits
       }),
   );
 
-  app.post("/tasks/:id/retry", requiredRole("submit", retryTask), async ({ rota, params, query }, reply) => {
+  app.post("/tasks/:id/retry", requiredRole("submit", retryTask), async (request, reply) => {
     reply.code(202);
+    const { rota, params, query } = request;
     const options = query.dependants === undefined ? {} : { dependants: toBoolean(query.dependants) };
-    return rota.tasks.retry(params.id, options as TaskRetryOptions);
+    return rota.tasks.retry(params.id, options as TaskRetryOptions, largeJson.paid(request, "bytesIn"));
   });
 
   app.post("/tasks/:id/submit-again", requiredRole("submit", submitTaskAgain), async (request, reply) => {
     reply.code(202);
     const { rota, params, body, headers } = request;
     refuseKey(headers["idempotency-key"], "write `idempotencyKey` into the task that you send");
-    return rota.tasks.submitAgain(params.id, (body ?? undefined) as SubmitInput | undefined);
+    const input = (body ?? undefined) as SubmitInput | undefined;
+    return rota.tasks.submitAgain(params.id, input, largeJson.paid(request, "bytesIn"));
   });
 };
 

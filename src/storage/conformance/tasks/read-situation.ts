@@ -1,7 +1,25 @@
 import { describe, expect, test } from "vitest";
-import { LANE, type OpenWorld, OTHER_LANE, TENANT, type World } from "../world.ts";
+import type { ClaimedTask } from "../../storage.ts";
+import { customSpec, LANE, type OpenWorld, OTHER_LANE, TENANT, type World } from "../world.ts";
 
 export function describeSituation(open: OpenWorld): void {
+  describe("the status of a task", () => {
+    test("has its agent, its state and the size of its input and its result", async () => {
+      const world = await open();
+      await world.submit({ id: "t", agent: "a", spec: customSpec("é".repeat(1_000)) });
+      const look = (tenant = TENANT) => world.storage.tasks.status({ tenant, id: "t" });
+      const waiting = await look();
+      expect(waiting).toMatchObject({ agent: "a", state: "queued" });
+      expect(waiting?.bytes).toBeGreaterThan(2_000);
+      expect(waiting?.bytes).toBeLessThan(3_000);
+      const [claimed] = await world.claim();
+      expect((await look())?.state).toBe("running");
+      await world.finish(claimed as ClaimedTask, { to: "done", result: "é".repeat(1_000) });
+      expect(await look()).toEqual({ agent: "a", state: "done", bytes: (waiting?.bytes ?? 0) + 2_002 });
+      expect(await look("other")).toBeNull();
+    });
+  });
+
   describe("the situation of a task", () => {
     async function look({ storage }: World, id: string) {
       const situation = await storage.tasks.situation({ tenant: TENANT, id });

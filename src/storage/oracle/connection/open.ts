@@ -66,7 +66,7 @@ import { listTaskRows, listTasks } from "../tasks/list-tasks.ts";
 import { nextDueAt, promoteDue } from "../tasks/promote-due.ts";
 import { prune } from "../tasks/prune.ts";
 import { readSituation } from "../tasks/read-situation.ts";
-import { countTasks, getTask, heldTask, queueDepth, taskTree } from "../tasks/read-tasks.ts";
+import { countTasks, getTask, heldTask, queueDepth, taskStatus, taskTree } from "../tasks/read-tasks.ts";
 import { readWaiting } from "../tasks/read-waiting.ts";
 import { release } from "../tasks/release.ts";
 import { rescueTasks } from "../tasks/rescue-tasks.ts";
@@ -146,6 +146,7 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
       claimAlone: on(claimAlone),
       isAloneWaiting: on(isAloneWaiting),
       get: on(getTask),
+      status: on(taskStatus),
       held: on(heldTask),
       boundsUsed: on(boundsUsed),
       tree: on(taskTree),

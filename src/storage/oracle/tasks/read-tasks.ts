@@ -1,11 +1,18 @@
 import type { TaskRecord } from "../../../model/task-record.ts";
 import type { TaskState } from "../../../model/task-state.ts";
-import type { QueueDepth, TreeTask } from "../../storage.ts";
+import type { QueueDepth, TaskStatus, TreeTask } from "../../storage.ts";
 import { findTask, isWaiting, type OracleState, type OracleTask, toRecord } from "../state.ts";
 
 export function getTask(state: OracleState, params: { tenant: string; id: string }): TaskRecord | null {
   const task = findTask(state, params);
   return task === undefined ? null : toRecord(task);
+}
+
+export function taskStatus(state: OracleState, params: { tenant: string; id: string }): TaskStatus | null {
+  const task = findTask(state, params);
+  return task === undefined
+    ? null
+    : { agent: task.agent, state: task.state, bytes: bytesOf(task.spec) + bytesOf(task.result) };
 }
 
 export function heldTask(
@@ -51,4 +58,8 @@ export function queueDepth(state: OracleState, { tenant }: { tenant: string }): 
 function countByAgent(tasks: readonly OracleTask[]): Record<string, number> {
   const byAgent = Map.groupBy(tasks, ({ agent }) => agent);
   return Object.fromEntries([...byAgent].map(([agent, own]) => [agent, own.length]));
+}
+
+function bytesOf(value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(value) ?? "");
 }

@@ -1,6 +1,6 @@
 import type { TaskRecord } from "../../../model/task-record.ts";
 import type { TaskState } from "../../../model/task-state.ts";
-import type { QueueDepth, TreeTask } from "../../storage.ts";
+import type { QueueDepth, TaskStatus, TreeTask } from "../../storage.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
 import { TASK_COLUMNS, TASK_TABLES, type TaskRow, toTaskRecords } from "./task-row.ts";
 
@@ -23,6 +23,21 @@ export async function getTask(
   });
   const [task] = await toTaskRecords(db, rows);
   return task ?? null;
+}
+
+/** PostgreSQL knows `octet_length` without reading the text. */
+export async function taskStatus(
+  db: PostgresDatabase,
+  params: { tenant: string; id: string },
+): Promise<TaskStatus | null> {
+  const [row] = await db.readDurably<TaskStatus>({
+    name: "task_status",
+    text: `select t.agent, coalesce(l.state, t.resting_state) as state,
+                  octet_length(t.spec) + coalesce(octet_length(t.result), 0) as bytes
+             from task t left join lease l on l.task_seq = t.seq where t.id = $2 and ${isOf("t", "$1")}`,
+    values: [params.tenant, params.id],
+  });
+  return row ?? null;
 }
 
 export async function heldTask(

@@ -22,7 +22,7 @@ import { listTaskRows, listTasks } from "../tasks/list-tasks.ts";
 import { nextDueAt, promoteDue } from "../tasks/promote-due.ts";
 import { prune } from "../tasks/prune.ts";
 import { readSituation } from "../tasks/read-situation.ts";
-import { countTasks, getTask, heldTask, queueDepth, taskTree } from "../tasks/read-tasks.ts";
+import { countTasks, getTask, heldTask, queueDepth, taskStatus, taskTree } from "../tasks/read-tasks.ts";
 import { readWaiting } from "../tasks/read-waiting.ts";
 import { release } from "../tasks/release.ts";
 import { rescueTasks } from "../tasks/rescue-tasks.ts";
@@ -48,6 +48,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Storage> {
       keptKeys: (params) => keptKeys(db, params),
       finishAndClaim: (params) => finishAndClaim(db, params),
       get: (params) => getTask(db, params),
+      status: (params) => taskStatus(db, params),
       held: (params) => heldTask(db, params),
       boundsUsed: (bounds) => boundsUsed(db, bounds),
       tree: (params) => taskTree(db, params),

@@ -1,6 +1,6 @@
 import type { TaskRecord } from "../../../model/task-record.ts";
 import type { TaskState } from "../../../model/task-state.ts";
-import type { QueueDepth, TreeTask } from "../../storage.ts";
+import type { QueueDepth, TaskStatus, TreeTask } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 import { TASK_COLUMNS, type TaskRow, taskTables, toTaskRecord } from "./task-row.ts";
 
@@ -14,6 +14,23 @@ export async function getTask(
       .get(params.tenant, params.id);
     return row === undefined ? null : toTaskRecord(db, row);
   });
+}
+
+/** SQLite knows `octet_length` without reading the text. */
+export async function taskStatus(
+  db: SqliteDatabase,
+  params: { tenant: string; id: string },
+): Promise<TaskStatus | null> {
+  return db.read(
+    () =>
+      db
+        .prepare<TaskStatus>(
+          `select t.agent, coalesce(l.state, t.resting_state) as state,
+                  octet_length(t.spec) + coalesce(octet_length(t.result), 0) as bytes
+             from task t left join lease l on l.task_seq = t.seq where t.tenant = ? and t.id = ?`,
+        )
+        .get(params.tenant, params.id) ?? null,
+  );
 }
 
 export async function heldTask(
