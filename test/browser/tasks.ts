@@ -220,6 +220,10 @@ export function tasksTests(world: () => World): void {
     await boxes.nth(1).click();
     await page.getByText("99 selected").waitFor();
     expect([await boxes.first().isChecked(), await boxes.nth(1).isChecked()]).toEqual([true, false]);
+    // A checkbox has the focus, and takes no letters.
+    await page.keyboard.press("c");
+    await page.getByRole("dialog", { name: "Cancel tasks" }).waitFor();
+    await page.keyboard.press("Escape");
     await page.getByRole("checkbox", { name: "Select all that are loaded" }).click();
     await page.getByText("100 selected").waitFor();
     await page.getByRole("button", { name: "Select all that match" }).click();
