@@ -1,8 +1,9 @@
-import { type CSSProperties, type ReactNode, useEffect, useRef, useState } from "react";
+import { type CSSProperties, type MouseEvent, type ReactNode, useEffect, useRef, useState } from "react";
 import { type KeyActions, useKeys } from "../keys/use-keys.ts";
 import { Heading } from "./heading.ts";
 import { ShowMore } from "./notices.tsx";
 import "./records.css";
+import { openRow } from "./open-row.ts";
 import { Link, useLocation } from "./router.tsx";
 import { type Glyph, StateGlyph } from "./state.tsx";
 import { useRowsOnScreen } from "./use-rows-on-screen.ts";
@@ -153,6 +154,7 @@ export function Records<Row>(props: RecordsProps<Row>) {
                 role="row"
                 aria-rowindex={at + 2}
                 aria-selected={select?.isSelected(row)}
+                onClickCapture={openRow}
                 data-cursor={at === cursor ? "" : undefined}
                 style={style}
               >
@@ -169,7 +171,7 @@ export function Records<Row>(props: RecordsProps<Row>) {
                   >
                     {glyph && <RowGlyph shown={glyph(row)} />}
                     {phone === "main" && link !== undefined ? (
-                      <Link className="main-link name" href={link}>
+                      <Link className="main-link name" href={link} onMouseEnter={nameIfCut}>
                         {cell(row)}
                       </Link>
                     ) : (
@@ -194,6 +196,13 @@ export function Records<Row>(props: RecordsProps<Row>) {
       )}
     </>
   );
+}
+
+/** Shows a name that is cut in full, where the pointer rests. */
+function nameIfCut({ currentTarget: link }: MouseEvent<HTMLElement>): void {
+  const box = link.parentElement ?? link;
+  const isCut = [box, link].some(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth);
+  link.title = isCut ? (link.textContent ?? "") : "";
 }
 
 function RowGlyph({ shown }: { readonly shown: readonly [Glyph, string?] | null }) {
