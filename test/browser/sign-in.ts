@@ -15,7 +15,7 @@ export function signInTests(world: () => World): void {
     await page.getByText("This key is unknown or was deleted.").waitFor();
     await page.getByLabel("API key").fill(worker.key);
     await page.getByRole("button", { name: "Sign in" }).click();
-    await page.getByText("This key is for a worker, which runs tasks and reads nothing.").waitFor();
+    await page.getByText("This key is for a worker, which cannot read anything.").waitFor();
     await page.getByLabel("API key").fill(key);
     await page.getByRole("button", { name: "Sign in" }).click();
     await page.getByRole("heading", { name: "Tasks", level: 1 }).waitFor();
