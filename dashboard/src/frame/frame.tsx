@@ -7,6 +7,7 @@ import { Dialog } from "../parts/dialog.tsx";
 import { Icon, Mark } from "../parts/icon.tsx";
 import { useKeptSearch } from "../parts/kept-search.ts";
 import { Link, useLocation } from "../parts/router.tsx";
+import { showWholeText } from "../parts/whole-text.ts";
 import { useZone, ZONES, type Zone } from "../parts/zone.ts";
 import type { NavGroup } from "../views/registry.ts";
 import { useFreshNode } from "./banners.tsx";
@@ -22,6 +23,8 @@ interface FrameProps {
 
 /** How many pages fit into the tab bar of a phone, beside "More". */
 const TABS = 4;
+
+document.addEventListener("mouseover", showWholeText);
 
 /** The frame of every page: the navigation, the signed-in user, and the global keys. */
 export function Frame({ nav, children }: FrameProps) {

@@ -1,4 +1,4 @@
-import { type CSSProperties, type MouseEvent, type ReactNode, useEffect, useRef, useState } from "react";
+import { type CSSProperties, type ReactNode, useEffect, useRef, useState } from "react";
 import { type KeyActions, useKeys } from "../keys/use-keys.ts";
 import { Heading } from "./heading.ts";
 import { ShowMore } from "./notices.tsx";
@@ -171,7 +171,7 @@ export function Records<Row>(props: RecordsProps<Row>) {
                   >
                     {glyph && <RowGlyph shown={glyph(row)} />}
                     {phone === "main" && link !== undefined ? (
-                      <Link className="main-link name" href={link} onMouseEnter={nameIfCut}>
+                      <Link className="main-link name" href={link}>
                         {cell(row)}
                       </Link>
                     ) : (
@@ -196,13 +196,6 @@ export function Records<Row>(props: RecordsProps<Row>) {
       )}
     </>
   );
-}
-
-/** Shows a name that is cut in full, where the pointer rests. */
-function nameIfCut({ currentTarget: link }: MouseEvent<HTMLElement>): void {
-  const box = link.parentElement ?? link;
-  const isCut = [box, link].some(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth);
-  link.title = isCut ? (link.textContent ?? "") : "";
 }
 
 function RowGlyph({ shown }: { readonly shown: readonly [Glyph, string?] | null }) {
