@@ -40,7 +40,7 @@ export default {
               name: "pages",
               // Parts of the client that views alone use belong to it, too: in a file of their own, rolldown 1.2 exports
               // names there that do not exist.
-              test: /src\/(?:pages|views\/|(?:frame|live|parts|keys|queries|forms)\/(?!icon|loadable|theme))|src\/model\/input\/input-of-task|node_modules\/(?!react|scheduler)|jsx-runtime/,
+              test: /src\/(?:pages|views\/|(?:frame|live|parts|keys|queries|forms)\/(?!button|icon|loadable|theme))|src\/model\/input\/input-of-task|node_modules\/(?!react|scheduler)|jsx-runtime/,
             },
           ],
         },

@@ -95,7 +95,7 @@ export function recordsTests(world: () => World): void {
     await page.getByRole("textbox", { name: /^url/ }).fill("https://agents.example.com/writer");
     await page.getByRole("textbox", { name: /^headers/ }).fill("none");
     await page.getByRole("button", { name: "Create agent" }).click();
-    await page.getByRole("alert").getByText("`executor.headers` is not JSON").waitFor();
+    await page.getByRole("alert").getByText("executor.headers is not JSON").waitFor();
     await expectAccessible(page);
     await executor.selectOption("echo");
     expect(await page.getByRole("textbox", { name: /^url/ }).count()).toBe(0);

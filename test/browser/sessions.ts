@@ -80,7 +80,12 @@ export function sessionsTests(world: () => World): void {
     await page.getByText("Yes please, and send it to my work address.").waitFor();
     await page.getByRole("button", { name: "Stop" }).waitFor();
     await expectAccessibleEverywhere(page, "session");
-    await page.getByRole("button", { name: "More" }).first().click();
+    const more = page.getByRole("button", { name: "More" }).first();
+    await more.click();
+    // The menu is below its button.
+    const [button, menu] = [await more.boundingBox(), await page.locator(".menu").boundingBox()];
+    expect(menu?.y).toBeGreaterThan(button?.y ?? 0);
+    expect((menu?.x ?? 0) + (menu?.width ?? 0)).toBeCloseTo((button?.x ?? 0) + (button?.width ?? 0));
     await page.getByRole("button", { name: "Settings" }).click();
     await page.getByRole("dialog", { name: "Settings" }).waitFor();
     await expectAccessible(page);
@@ -184,7 +189,7 @@ export function sessionsTests(world: () => World): void {
     await page.getByLabel("Join within, ms").fill("");
     await page.getByLabel("May wait").fill("20000");
     await page.getByRole("button", { name: "Save" }).click();
-    await page.getByRole("alert").getByText("`cap`").waitFor();
+    await page.getByRole("alert").getByText("cap", { exact: true }).waitFor();
     await page.getByLabel("May wait").fill("12");
     await page.getByRole("button", { name: "Save" }).click();
     await expect.poll(() => page.getByRole("dialog").count()).toBe(0);

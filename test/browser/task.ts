@@ -47,6 +47,7 @@ export function taskTests(world: () => World): void {
     const page = await open(`/tasks/${third}`);
     const why = page.getByRole("region", { name: "Why it waits" });
     await why.getByText("It waits for another task").waitFor();
+    await why.getByRole("link", { name: "before it" }).waitFor();
     await page.getByRole("button", { name: "Live" }).waitFor();
     await expect.poll(() => gates.has(before.taskId)).toBe(true);
     // No event reports that the task can start now.

@@ -1,6 +1,6 @@
 import { createContext, type ReactNode, useContext, useEffect, useRef, useState } from "react";
 import { ConnectionError, type CreatedKey, type Me, RotaClient } from "../../../src/client/index.ts";
-import { Icon } from "../parts/icon.tsx";
+import { Button } from "../parts/button.tsx";
 import { type BasePaths, currentBasePaths } from "./base-paths.ts";
 import { hasCode, sentenceOf } from "./errors.ts";
 import { parseExactly } from "./exact-json.ts";
@@ -139,10 +139,9 @@ function Failed({ error, onRetry }: { readonly error: unknown; readonly onRetry:
     <main className="empty">
       <h1>{error instanceof ConnectionError ? "Rota does not respond" : "You cannot be signed in now"}</h1>
       <p>{sentenceOf(error)}</p>
-      <button type="button" className="btn" onClick={onRetry}>
-        <Icon name="retry" />
+      <Button icon="retry" onClick={onRetry}>
         Try again
-      </button>
+      </Button>
     </main>
   );
 }

@@ -1,5 +1,6 @@
 import { type FormEvent, useEffect, useRef, useState } from "react";
 import { switchTheme } from "../frame/theme.ts";
+import { Button } from "../parts/button.tsx";
 import { Icon, Mark } from "../parts/icon.tsx";
 
 interface SignInProps {
@@ -60,9 +61,9 @@ export function SignIn({ fault, onKey }: SignInProps) {
             <input type="checkbox" className="check" name="remember" />
             Remember on this device
           </label>
-          <button className="btn btn-main btn-lg" type="submit" disabled={isBusy}>
+          <Button className="btn-main btn-lg" type="submit" disabled={isBusy}>
             Sign in
-          </button>
+          </Button>
         </form>
         <details className="more">
           <summary>

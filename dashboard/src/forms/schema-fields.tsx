@@ -1,4 +1,5 @@
 import { type ReactNode, useState } from "react";
+import { Coded } from "../parts/coded.tsx";
 import { Field } from "../parts/form.tsx";
 import { formatCount } from "../parts/format.ts";
 import { Icon } from "../parts/icon.tsx";
@@ -124,7 +125,7 @@ function described({ description, kind, min, max }: FormField): ReactNode {
       : min !== undefined && ` At least ${formatCount(min)}.`;
   return (
     <>
-      {description.split("`").map((part, index) => (index % 2 === 1 ? <code key={part}>{part}</code> : part))}
+      <Coded text={description} />
       {bounds}
       {kind === "json" && " As JSON."}
       {kind === "list" && " With commas between them."}

@@ -2,10 +2,12 @@ import { type ReactNode, useState } from "react";
 import { useSession } from "../api/session.tsx";
 import { useKeys } from "../keys/use-keys.ts";
 import { useLiveState, useSignOut } from "../live/live.tsx";
+import { Button } from "../parts/button.tsx";
 import { Dialog } from "../parts/dialog.tsx";
 import { Icon, Mark } from "../parts/icon.tsx";
 import { useKeptSearch } from "../parts/kept-search.ts";
 import { Link, useLocation } from "../parts/router.tsx";
+import { showWholeText } from "../parts/whole-text.ts";
 import { useZone, ZONES, type Zone } from "../parts/zone.ts";
 import type { NavGroup } from "../views/registry.ts";
 import { useFreshNode } from "./banners.tsx";
@@ -21,6 +23,8 @@ interface FrameProps {
 
 /** How many pages fit into the tab bar of a phone, beside "More". */
 const TABS = 4;
+
+document.addEventListener("mouseover", showWholeText);
 
 /** The frame of every page: the navigation, the signed-in user, and the global keys. */
 export function Frame({ nav, children }: FrameProps) {
@@ -70,7 +74,7 @@ export function Frame({ nav, children }: FrameProps) {
               {label}
             </NavLink>
           ))}
-          <button type="button" className="tab-more" onClick={() => setOpen("more")}>
+          <button type="button" onClick={() => setOpen("more")}>
             <Icon name="menu" />
             More
           </button>
@@ -197,26 +201,22 @@ function Account({ onDone }: { readonly onDone: () => void }) {
         </dd>
       </dl>
       <div className="btn-group">
-        <button type="button" className="btn" onClick={togglePaused}>
-          <Icon name={isPaused ? "play" : "pause"} />
+        <Button icon={isPaused ? "play" : "pause"} onClick={togglePaused}>
           {isPaused ? "Go on live" : "Pause live updates"}
-        </button>
-        <button type="button" className="btn" onClick={switchTheme}>
-          <Icon name="theme" />
+        </Button>
+        <Button icon="theme" onClick={switchTheme}>
           Switch theme
-        </button>
+        </Button>
         {me.keyId !== null && (
-          <button
-            type="button"
-            className="btn"
+          <Button
+            icon="lock"
             onClick={() => {
               onDone();
               signOut();
             }}
           >
-            <Icon name="lock" />
             Sign out
-          </button>
+          </Button>
         )}
       </div>
     </div>

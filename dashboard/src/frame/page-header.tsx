@@ -1,6 +1,7 @@
 import type { ReactNode } from "react";
 import { useSession } from "../api/session.tsx";
 import { useLiveState } from "../live/live.tsx";
+import { IconButton } from "../parts/button.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Banners, useIsAway } from "./banners.tsx";
 import { usePalette } from "./palette.tsx";
@@ -30,9 +31,7 @@ export function PageHeader({
             </span>
           </button>
           <LiveButton />
-          <button type="button" className="btn-icon" aria-label="Switch theme" onClick={switchTheme}>
-            <Icon name="theme" />
-          </button>
+          <IconButton icon="theme" label="Switch theme" onClick={switchTheme} />
         </div>
       </header>
       <Banners />

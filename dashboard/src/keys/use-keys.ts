@@ -58,8 +58,9 @@ function isControl(target: EventTarget | null): boolean {
   return target instanceof HTMLElement && target.closest("a, button, summary") !== null;
 }
 
+/** Something that takes letters: a checkbox does not. */
+const INPUTS = "input:not([type=checkbox], [type=radio], [type=range]), textarea, select, [contenteditable]";
+
 function isInput(target: EventTarget | null): boolean {
-  return (
-    target instanceof HTMLElement && target.closest("input, textarea, select, [contenteditable]") !== null
-  );
+  return target instanceof HTMLElement && target.closest(INPUTS) !== null;
 }

@@ -1,4 +1,4 @@
-import { Icon } from "./icon.tsx";
+import { IconButton } from "./button.tsx";
 import { useToast } from "./toast.tsx";
 
 /** Copies a text. A page over plain HTTP has no clipboard API, so there it copies a selection. */
@@ -29,13 +29,6 @@ export function useCopy(): (text: string, what: string) => void {
 export function CopyButton({ text, what }: { readonly text: () => string; readonly what: string }) {
   const copy = useCopy();
   return (
-    <button
-      type="button"
-      className="btn-icon more"
-      aria-label={`Copy ${what}`}
-      onClick={() => copy(text(), what)}
-    >
-      <Icon name="copy" />
-    </button>
+    <IconButton icon="copy" className="more" label={`Copy ${what}`} onClick={() => copy(text(), what)} />
   );
 }

@@ -1,5 +1,5 @@
 import { type FormEvent, type ReactNode, useEffect, useId, useRef, useState } from "react";
-import { Icon } from "./icon.tsx";
+import { Button, IconButton } from "./button.tsx";
 
 interface DialogProps {
   readonly title: string;
@@ -37,9 +37,7 @@ export function Dialog({ title, onClose, children, size = "medium", footer }: Di
     >
       <div className="dialog-head">
         <h2 id={titleId}>{title}</h2>
-        <button type="button" className="btn-icon" aria-label="Close" onClick={onClose}>
-          <Icon name="x" />
-        </button>
+        <IconButton icon="x" label="Close" onClick={onClose} />
       </div>
       <div className="dialog-scroll">{children}</div>
       {footer !== undefined && <div className="dialog-foot">{footer}</div>}
@@ -54,12 +52,22 @@ interface ConfirmProps {
   readonly action: string;
   /** False: the dry run has not returned yet. */
   readonly isReady?: boolean;
+  /** Whether nothing is lost by it. */
+  readonly isSafe?: boolean;
   readonly onConfirm: () => void;
   readonly onClose: () => void;
 }
 
 /** Asks before an action that cannot be undone. */
-export function Confirm({ title, children, action, isReady = true, onConfirm, onClose }: ConfirmProps) {
+export function Confirm({
+  title,
+  children,
+  action,
+  isReady = true,
+  isSafe = false,
+  onConfirm,
+  onClose,
+}: ConfirmProps) {
   const formId = useId();
   const submit = (event: FormEvent) => {
     event.preventDefault();
@@ -75,12 +83,15 @@ export function Confirm({ title, children, action, isReady = true, onConfirm, on
       footer={
         <>
           <span className="grow" />
-          <button type="button" className="btn" onClick={onClose}>
-            Keep
-          </button>
-          <button type="submit" form={formId} className="btn btn-bad-solid" disabled={!isReady}>
+          <Button onClick={onClose}>{isSafe ? "Close" : "Keep"}</Button>
+          <Button
+            type="submit"
+            form={formId}
+            className={isSafe ? "btn-main" : "btn-bad-solid"}
+            disabled={!isReady}
+          >
             {action}
-          </button>
+          </Button>
         </>
       }
     >

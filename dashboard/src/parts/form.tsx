@@ -13,6 +13,8 @@ import {
 import { sentenceOf } from "../api/errors.ts";
 import { type FormFault, faultsOf } from "../forms/form-schema.ts";
 import { useMutation } from "../queries/use-mutation.ts";
+import { Button } from "./button.tsx";
+import { Coded } from "./coded.tsx";
 import { Dialog } from "./dialog.tsx";
 import { Icon } from "./icon.tsx";
 
@@ -71,12 +73,10 @@ export function FormDialog<Result>(props: FormDialogProps<Result>) {
         <>
           {footer}
           <span className="grow" />
-          <button type="button" className="btn" onClick={onClose}>
-            Close
-          </button>
-          <button type="submit" form={formId} className="btn btn-main" disabled={isPending}>
+          <Button onClick={onClose}>Close</Button>
+          <Button type="submit" form={formId} className="btn-main" disabled={isPending}>
             {action}
-          </button>
+          </Button>
         </>
       }
     >
@@ -87,7 +87,7 @@ export function FormDialog<Result>(props: FormDialogProps<Result>) {
           {error !== null && faults.size === 0 && (
             <span className="err form-err" role="alert">
               <Icon name="alert" size={14} />
-              {sentenceOf(error)}
+              <Coded text={sentenceOf(error)} />
             </span>
           )}
         </form>
@@ -203,7 +203,7 @@ export function Field(props: FieldProps) {
       {fault !== undefined && (
         <span className="err" id={`${id}-fault`} role="alert">
           <Icon name="alert" size={14} />
-          {fault}
+          <Coded text={fault} />
         </span>
       )}
       {hint !== undefined && (

@@ -50,7 +50,13 @@ export type IconName =
   | "x";
 
 /** An icon beside a word that explains it, so it is hidden from screen readers. */
-export function Icon({ name, size = 16 }: { readonly name: IconName; readonly size?: 16 | 14 | 12 }) {
+export function Icon({
+  name,
+  size = 16,
+}: {
+  readonly name: IconName;
+  readonly size?: 16 | 14 | 12 | undefined;
+}) {
   return (
     <svg className={size === 16 ? "i" : `i i-${size}`} aria-hidden="true">
       <use href={`#i-${name}`} />

@@ -1,5 +1,6 @@
 import { type ReactNode, useMemo, useState } from "react";
 import { isExact } from "../api/exact-json.ts";
+import { Button } from "./button.tsx";
 import { formatCount } from "./format.ts";
 
 /** Arrays and objects with more entries are folded at first. */
@@ -31,12 +32,12 @@ export function JsonView({ value: given, label, isSorted = false }: JsonViewProp
         <div className="well-head">
           <span>{formatCount(Math.round(text.length / 1_024))} KiB</span>
           <span className="grow" />
-          <button type="button" className="btn btn-quiet" onClick={() => setOpen(true)}>
+          <Button className="btn-quiet" onClick={() => setOpen(true)}>
             Show
-          </button>
-          <button type="button" className="btn btn-quiet" onClick={() => download(text, `${label}.json`)}>
+          </Button>
+          <Button className="btn-quiet" onClick={() => download(text, `${label}.json`)}>
             Download
-          </button>
+          </Button>
         </div>
       </div>
     );

@@ -1,7 +1,8 @@
 import { type ReactNode, useEffect, useState } from "react";
 import { hasCode, sentenceOf } from "../api/errors.ts";
+import { Button } from "./button.tsx";
+import { Coded } from "./coded.tsx";
 import { countOf } from "./format.ts";
-import { Icon } from "./icon.tsx";
 
 interface EmptyProps {
   /** The fact: "No task matches". */
@@ -34,14 +35,7 @@ interface NoMatchProps {
 /** No entry matches the filters. */
 export function NoMatch({ what, filters, onClear }: NoMatchProps) {
   return (
-    <Empty
-      title={`No ${what} matches`}
-      action={
-        <button type="button" className="btn" onClick={onClear}>
-          Remove all filters
-        </button>
-      }
-    >
+    <Empty title={`No ${what} matches`} action={<Button onClick={onClear}>Remove all filters</Button>}>
       {countOf(filters, "filter")} {filters === 1 ? "is" : "are"} on.
     </Empty>
   );
@@ -55,9 +49,9 @@ interface ShowMoreProps {
 /** The button below a list that has a further page. */
 export function ShowMore({ isFetching, onMore }: ShowMoreProps) {
   return (
-    <button type="button" className="btn more-rows" disabled={isFetching} onClick={() => void onMore()}>
+    <Button className="more-rows" disabled={isFetching} onClick={() => void onMore()}>
       Show more
-    </button>
+    </Button>
   );
 }
 
@@ -67,12 +61,13 @@ export function Fault({ error, what, onRetry }: { error: unknown; what: string; 
   return (
     <div className="empty" role="alert">
       <h2>{isForbidden ? "Your key may not see this" : `${what} could not be read`}</h2>
-      <p>{sentenceOf(error)}</p>
+      <p>
+        <Coded text={sentenceOf(error)} />
+      </p>
       {onRetry !== undefined && !isForbidden && (
-        <button type="button" className="btn" onClick={onRetry}>
-          <Icon name="retry" />
+        <Button icon="retry" onClick={onRetry}>
           Try again
-        </button>
+        </Button>
       )}
     </div>
   );

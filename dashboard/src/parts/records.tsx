@@ -3,6 +3,7 @@ import { type KeyActions, useKeys } from "../keys/use-keys.ts";
 import { Heading } from "./heading.ts";
 import { ShowMore } from "./notices.tsx";
 import "./records.css";
+import { openRow } from "./open-row.ts";
 import { Link, useLocation } from "./router.tsx";
 import { type Glyph, StateGlyph } from "./state.tsx";
 import { useRowsOnScreen } from "./use-rows-on-screen.ts";
@@ -153,6 +154,7 @@ export function Records<Row>(props: RecordsProps<Row>) {
                 role="row"
                 aria-rowindex={at + 2}
                 aria-selected={select?.isSelected(row)}
+                onClickCapture={openRow}
                 data-cursor={at === cursor ? "" : undefined}
                 style={style}
               >

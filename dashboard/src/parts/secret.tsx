@@ -1,3 +1,4 @@
+import { Button } from "./button.tsx";
 import { useCopy } from "./copy.tsx";
 import { Dialog } from "./dialog.tsx";
 import { Icon } from "./icon.tsx";
@@ -22,13 +23,10 @@ export function Secret({ title, what, value, hint, onClose }: SecretProps) {
       footer={
         <>
           <span className="grow" />
-          <button type="button" className="btn" onClick={onClose}>
-            I have stored it
-          </button>
-          <button type="button" className="btn btn-main" data-focus onClick={() => copy(value, what)}>
-            <Icon name="copy" />
+          <Button onClick={onClose}>I have stored it</Button>
+          <Button icon="copy" className="btn-main" data-focus onClick={() => copy(value, what)}>
             Copy
-          </button>
+          </Button>
         </>
       }
     >

@@ -1,5 +1,5 @@
 import { createContext, type ReactNode, useContext, useEffect, useState } from "react";
-import { Icon } from "./icon.tsx";
+import { Button, IconButton } from "./button.tsx";
 
 const SHOWN_MS = 5_000;
 
@@ -38,25 +38,17 @@ export function ToastProvider({ children }: { readonly children: ReactNode }) {
             <span>{toast.text}</span>
             <span className="btn-group">
               {toast.action !== undefined && (
-                <button
-                  type="button"
-                  className="btn btn-quiet link"
+                <Button
+                  className="btn-quiet link"
                   onClick={() => {
                     toast.action?.run();
                     setToast(undefined);
                   }}
                 >
                   {toast.action.label}
-                </button>
+                </Button>
               )}
-              <button
-                type="button"
-                className="btn-icon"
-                aria-label="Dismiss"
-                onClick={() => setToast(undefined)}
-              >
-                <Icon name="x" />
-              </button>
+              <IconButton icon="x" label="Dismiss" onClick={() => setToast(undefined)} />
             </span>
           </div>
         )}

@@ -3,9 +3,9 @@ import type { AgentInfo, RotaClient, RotaEvent } from "../../../../src/client/in
 import { useSession } from "../../api/session.tsx";
 import { Page } from "../../frame/page.tsx";
 import { useLiveState } from "../../live/live.tsx";
+import { Button, IconButton } from "../../parts/button.tsx";
 import { Confirm } from "../../parts/dialog.tsx";
 import { countOf, formatCount, formatDuration, formatShortCount } from "../../parts/format.ts";
-import { Icon } from "../../parts/icon.tsx";
 import { Stale } from "../../parts/notices.tsx";
 import { Read } from "../../parts/read.tsx";
 import { type Column, Records } from "../../parts/records.tsx";
@@ -164,10 +164,9 @@ export default function AgentsPage() {
       title="Agents"
       actions={
         canChange && (
-          <button type="button" className="btn btn-main" onClick={() => setNew(true)}>
-            <Icon name="plus" />
+          <Button icon="plus" className="btn-main" onClick={() => setNew(true)}>
             <span>New agent</span>
-          </button>
+          </Button>
         )
       }
     >
@@ -224,17 +223,10 @@ function RowActions({ agent, onOpen }: RowActionsProps) {
   }
   return (
     <>
-      <button type="button" className="btn btn-quiet" onClick={() => onOpen({ edit: agent })}>
+      <Button className="btn-quiet" onClick={() => onOpen({ edit: agent })}>
         Edit<span className="vh"> {agent.id}</span>
-      </button>
-      <button
-        type="button"
-        className="btn-icon"
-        aria-label={`Delete ${agent.id}`}
-        onClick={() => onOpen({ remove: agent.id })}
-      >
-        <Icon name="bin" />
-      </button>
+      </Button>
+      <IconButton icon="bin" label={`Delete ${agent.id}`} onClick={() => onOpen({ remove: agent.id })} />
     </>
   );
 }

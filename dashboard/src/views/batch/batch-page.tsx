@@ -3,6 +3,7 @@ import type { Batch, BatchTask, TaskRow, TaskState } from "../../../../src/clien
 import { hasCode } from "../../api/errors.ts";
 import { useSession } from "../../api/session.tsx";
 import { Page } from "../../frame/page.tsx";
+import { Button } from "../../parts/button.tsx";
 import { CopyButton } from "../../parts/copy.tsx";
 import { Confirm } from "../../parts/dialog.tsx";
 import { countOf, formatCount, formatShortCount, sayDuration, shortId } from "../../parts/format.ts";
@@ -216,23 +217,16 @@ function Actions({ batch: { batchId, tasks, counts } }: { readonly batch: Batch 
   return (
     <>
       {failed > 0 && (
-        <button
-          type="button"
-          className="btn"
-          disabled={retry.isPending}
-          onClick={() => retry.mutate(undefined)}
-        >
-          <Icon name="retry" />
+        <Button icon="retry" disabled={retry.isPending} onClick={() => retry.mutate(undefined)}>
           <span>
             Retry<span className="hide-s"> failed</span>
           </span>
-        </button>
+        </Button>
       )}
       {open > 0 && (
-        <button type="button" className="btn" aria-label="Cancel" onClick={() => setAsking(true)}>
-          <Icon name="x" />
+        <Button icon="x" aria-label="Cancel" onClick={() => setAsking(true)}>
           <span className="hide-s">Cancel</span>
-        </button>
+        </Button>
       )}
       {isAsking && (
         <Confirm

@@ -1,8 +1,8 @@
 import type { CSSProperties } from "react";
 import type { DoctorCheck } from "../../../../src/client/index.ts";
 import { Page } from "../../frame/page.tsx";
+import { Button } from "../../parts/button.tsx";
 import { countOf, formatCount } from "../../parts/format.ts";
-import { Icon } from "../../parts/icon.tsx";
 import { Empty, Fault } from "../../parts/notices.tsx";
 import { StateGlyph } from "../../parts/state.tsx";
 import { Relative } from "../../parts/time.tsx";
@@ -13,10 +13,9 @@ import "./doctor.css";
 export default function DoctorPage() {
   const { data, error, refetch, isFetching, at, failing } = useDoctor();
   const examine = (
-    <button type="button" className="btn btn-main" disabled={isFetching} onClick={() => void refetch()}>
-      <Icon name="check" />
+    <Button icon="check" className="btn-main" disabled={isFetching} onClick={() => void refetch()}>
       <span>Examine</span>
-    </button>
+    </Button>
   );
   return (
     <Page title="Doctor" actions={data !== undefined && examine}>

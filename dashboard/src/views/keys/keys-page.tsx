@@ -2,9 +2,9 @@ import { useState } from "react";
 import type { KeyInfo, Role } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { Page } from "../../frame/page.tsx";
+import { Button, IconButton } from "../../parts/button.tsx";
 import { Confirm } from "../../parts/dialog.tsx";
 import { shortId } from "../../parts/format.ts";
-import { Icon } from "../../parts/icon.tsx";
 import { Empty } from "../../parts/notices.tsx";
 import { Read } from "../../parts/read.tsx";
 import { type Column, Records } from "../../parts/records.tsx";
@@ -96,10 +96,9 @@ export default function KeysPage() {
     <Page
       title="Keys"
       actions={
-        <button type="button" className="btn btn-main" onClick={() => setNew(true)}>
-          <Icon name="plus" />
+        <Button icon="plus" className="btn-main" onClick={() => setNew(true)}>
           <span>New key</span>
-        </button>
+        </Button>
       }
     >
       {isAdmin && (
@@ -122,14 +121,7 @@ export default function KeysPage() {
               rows={keys}
               keyOf={({ id }) => id}
               actions={(key) => (
-                <button
-                  type="button"
-                  className="btn-icon"
-                  aria-label={`Delete key ${key.name}`}
-                  onClick={() => setRemoved(key)}
-                >
-                  <Icon name="bin" />
-                </button>
+                <IconButton icon="bin" label={`Delete key ${key.name}`} onClick={() => setRemoved(key)} />
               )}
               actionsWidth="2.5rem"
             />

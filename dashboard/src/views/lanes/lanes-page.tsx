@@ -2,8 +2,8 @@ import { useState } from "react";
 import type { LaneInfo } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { Page } from "../../frame/page.tsx";
+import { Button } from "../../parts/button.tsx";
 import { formatCount, sayDuration } from "../../parts/format.ts";
-import { Icon } from "../../parts/icon.tsx";
 import { Read } from "../../parts/read.tsx";
 import { Link } from "../../parts/router.tsx";
 import { useNow } from "../../parts/time.tsx";
@@ -34,10 +34,9 @@ export default function LanesPage() {
       title="Lanes"
       actions={
         canAdd && (
-          <button type="button" className="btn" onClick={() => setNew(true)}>
-            <Icon name="plus" />
+          <Button icon="plus" onClick={() => setNew(true)}>
             <span>New lane</span>
-          </button>
+          </Button>
         )
       }
     >
@@ -93,9 +92,9 @@ function Lane({ lane, readAt, started }: LaneProps) {
           </span>
           <Spark points={started} />
           {may("operate") && waiting > 0 && (
-            <button type="button" className="btn btn-quiet lane-clear" onClick={() => setClearing(true)}>
+            <Button className="btn-quiet lane-clear" onClick={() => setClearing(true)}>
               Clear<span className="vh"> {name}</span>
-            </button>
+            </Button>
           )}
         </div>
       </div>

@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { useSession } from "../../api/session.tsx";
-import { Icon } from "../../parts/icon.tsx";
+import { Button } from "../../parts/button.tsx";
 import { Snippet, Switch } from "../../parts/snippet.tsx";
 import { useAction } from "../../parts/use-action.ts";
 import { NewTask } from "../tasks/new-task.tsx";
@@ -28,21 +28,19 @@ export function FirstRun() {
         </p>
         <div className="btn-group">
           {may("operate") && (
-            <button
-              type="button"
-              className="btn btn-main btn-lg"
+            <Button
+              icon="play"
+              className="btn-main btn-lg"
               disabled={sample.isPending}
               onClick={() => sample.mutate(undefined)}
             >
-              <Icon name="play" />
               Run a sample
-            </button>
+            </Button>
           )}
           {may("submit") && (
-            <button type="button" className="btn btn-lg" onClick={() => setNew(true)}>
-              <Icon name="plus" />
+            <Button icon="plus" className="btn-lg" onClick={() => setNew(true)}>
               Submit a task
-            </button>
+            </Button>
           )}
         </div>
       </div>

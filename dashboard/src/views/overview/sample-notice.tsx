@@ -1,5 +1,6 @@
 import { hasCode } from "../../api/errors.ts";
 import { useSession } from "../../api/session.tsx";
+import { Button } from "../../parts/button.tsx";
 import { useAction } from "../../parts/use-action.ts";
 import { useQueryClient } from "../../queries/query-context.ts";
 import { useQuery } from "../../queries/use-query.ts";
@@ -40,9 +41,9 @@ export function SampleNotice() {
       <span>
         All tasks of the agent <code>{SAMPLE_AGENT}</code>, its session and its schedule are a sample.
       </span>
-      <button type="button" className="btn" disabled={isPending} onClick={() => mutate(undefined)}>
+      <Button disabled={isPending} onClick={() => mutate(undefined)}>
         {isPending ? "Removing…" : "Remove the sample"}
-      </button>
+      </Button>
     </p>
   );
 }

@@ -2,11 +2,12 @@ import { useEffect, useState } from "react";
 import { RotaError } from "../../../../src/client/index.ts";
 import { sentenceOf } from "../../api/errors.ts";
 import { useSession } from "../../api/session.tsx";
+import { Coded } from "../../parts/coded.tsx";
 import { sayRelative } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { useNow } from "../../parts/time.tsx";
 import { keepPreviousData, useQuery } from "../../queries/use-query.ts";
-import { formatInZone, nextClockChange, offsetIn } from "./zoned-time.ts";
+import { formatInZone, nextClockChange, offsetIn, wallTime } from "./zoned-time.ts";
 
 /** The preview is requested this long after the last keystroke. */
 const TYPING_MS = 250;
@@ -63,6 +64,7 @@ export function PreviewPane({ preview }: { readonly preview: ReturnType<typeof u
   if (next.data === undefined) return null;
   const { normalized, notes } = next.data;
   const atChange = change !== undefined && change !== null && change.notes.length > 0 ? change : undefined;
+  const odd = atChange && oddOf(atChange.next, tz);
   const allNotes = [...new Set([...notes, ...(atChange?.notes ?? [])])];
   return (
     <>
@@ -79,7 +81,7 @@ export function PreviewPane({ preview }: { readonly preview: ReturnType<typeof u
           <h3>At the next clock change</h3>
           <ol className="nexts">
             {atChange.next.map((moment) => (
-              <AroundChange key={moment} moment={moment} zone={tz} />
+              <AroundChange key={moment} moment={moment} zone={tz} isOdd={moment === odd} />
             ))}
           </ol>
         </div>
@@ -89,10 +91,23 @@ export function PreviewPane({ preview }: { readonly preview: ReturnType<typeof u
   );
 }
 
-function AroundChange({ moment, zone }: { readonly moment: string; readonly zone: string }) {
+/** The one that is due at another time of the day than all others. */
+function oddOf(moments: readonly string[], zone: string): string | undefined {
+  const clockOf = (moment: string) => wallTime(Date.parse(moment), zone).clock;
+  const odd = moments.filter((moment, _index, [first = ""]) => clockOf(moment) !== clockOf(first));
+  return odd.length === 1 ? odd[0] : undefined;
+}
+
+interface AroundChangeProps {
+  readonly moment: string;
+  readonly zone: string;
+  readonly isOdd: boolean;
+}
+
+function AroundChange({ moment, zone, isOdd }: AroundChangeProps) {
   const at = Date.parse(moment);
   return (
-    <li>
+    <li className={isOdd ? "odd" : undefined}>
       <span>{formatInZone(at, Date.now(), zone)}</span>
       <span className="r">{offsetIn(at, zone)}</span>
     </li>
@@ -134,7 +149,7 @@ function NotUnderstood({ error }: { readonly error: Error }) {
     <>
       <p className="err" role="alert">
         <Icon name="alert" size={14} />
-        <span>{sentenceOf(error)}</span>
+        <Coded text={sentenceOf(error)} />
       </p>
       {Array.isArray(accepted) && (
         <div>

@@ -4,6 +4,7 @@ import { hasCode } from "../../api/errors.ts";
 import { useSession } from "../../api/session.tsx";
 import { Page } from "../../frame/page.tsx";
 import { useLiveState } from "../../live/live.tsx";
+import { Button } from "../../parts/button.tsx";
 import { Confirm } from "../../parts/dialog.tsx";
 import { Fact, Facts } from "../../parts/facts.tsx";
 import { formatCount, sayDuration, sayRelative, shortId } from "../../parts/format.ts";
@@ -130,29 +131,23 @@ function Actions({ schedule, title }: ScheduleProps & { readonly title: string }
   const { status } = schedule;
   return (
     <div className="title-acts">
-      <button type="button" className="btn" disabled={isPending} onClick={() => mutate("run")}>
-        <Icon name="play" />
+      <Button icon="play" disabled={isPending} onClick={() => mutate("run")}>
         Run now
-      </button>
+      </Button>
       {status === "active" && (
-        <button type="button" className="btn" disabled={isPending} onClick={() => mutate("pause")}>
-          <Icon name="pause" />
+        <Button icon="pause" disabled={isPending} onClick={() => mutate("pause")}>
           Pause
-        </button>
+        </Button>
       )}
       {status === "paused" && (
-        <button type="button" className="btn btn-main" disabled={isPending} onClick={() => mutate("resume")}>
-          <Icon name="play" />
+        <Button icon="play" className="btn-main" disabled={isPending} onClick={() => mutate("resume")}>
           Resume
-        </button>
+        </Button>
       )}
-      <button type="button" className="btn" onClick={() => setOpen("edit")}>
-        Edit
-      </button>
-      <button type="button" className="btn" onClick={() => setOpen("delete")}>
-        <Icon name="bin" />
+      <Button onClick={() => setOpen("edit")}>Edit</Button>
+      <Button icon="bin" onClick={() => setOpen("delete")}>
         Delete
-      </button>
+      </Button>
       {open === "edit" && <ScheduleForm schedule={schedule} onClose={() => setOpen(undefined)} />}
       {open === "delete" && (
         <Confirm

@@ -2,6 +2,7 @@ import { type RefObject, useEffect, useRef, useState } from "react";
 import type { Run, ScheduledTask } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { formatDuration } from "../../parts/format.ts";
+import { openRow } from "../../parts/open-row.ts";
 import { Link } from "../../parts/router.tsx";
 import { StateGlyph, stateTone, stateWord } from "../../parts/state.tsx";
 import { Relative } from "../../parts/time.tsx";
@@ -21,7 +22,7 @@ export function ScheduleRow({ schedule, shownIn }: ScheduleRowProps) {
   const runs = useLastRuns(schedule, useSeen(row));
   const [glyph, word] = statusOf(schedule);
   return (
-    <div className="lrow" role="row" ref={row}>
+    <div className="lrow" role="row" ref={row} onClickCapture={openRow}>
       <span role="cell" className="no-cut">
         <StateGlyph state={glyph} label={word} />
       </span>

@@ -2,8 +2,8 @@ import type { ScheduledTask, ScheduleFilter } from "../../../../src/client/index
 import { useSession } from "../../api/session.tsx";
 import { Page } from "../../frame/page.tsx";
 import { useLiveState } from "../../live/live.tsx";
+import { Button } from "../../parts/button.tsx";
 import { ChipSelect } from "../../parts/chip.tsx";
-import { Icon } from "../../parts/icon.tsx";
 import { Empty, NoMatch, ShowMore } from "../../parts/notices.tsx";
 import { Read } from "../../parts/read.tsx";
 import { Link } from "../../parts/router.tsx";
@@ -42,12 +42,11 @@ export function SchedulesPage() {
       title="Schedules"
       actions={
         onNew && (
-          <button type="button" className="btn btn-main" aria-label="New schedule" onClick={onNew}>
-            <Icon name="plus" />
+          <Button icon="plus" className="btn-main" aria-label="New schedule" onClick={onNew}>
             <span>
               New<span className="hide-s"> schedule</span>
             </span>
-          </button>
+          </Button>
         )
       }
     >
@@ -210,10 +209,9 @@ function NoSchedules({ count, onClear, onNew }: NoSchedulesProps) {
       title="No schedules yet"
       action={
         onNew && (
-          <button type="button" className="btn" onClick={onNew}>
-            <Icon name="plus" />
+          <Button icon="plus" onClick={onNew}>
             Create the first one
-          </button>
+          </Button>
         )
       }
     >

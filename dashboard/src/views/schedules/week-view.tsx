@@ -2,8 +2,8 @@ import { type CSSProperties, useMemo } from "react";
 import type { RotaClient, Run, ScheduledTask } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { useLiveState } from "../../live/live.tsx";
+import { Button, IconButton } from "../../parts/button.tsx";
 import { countOf, formatCount } from "../../parts/format.ts";
-import { Icon } from "../../parts/icon.tsx";
 import { Empty } from "../../parts/notices.tsx";
 import { Read } from "../../parts/read.tsx";
 import { Link } from "../../parts/router.tsx";
@@ -63,18 +63,12 @@ export function WeekView({ times, from, onFrom }: WeekViewProps) {
   return (
     <>
       <div className="bar">
-        <button type="button" className="btn-icon" aria-label="Week before" onClick={() => go(-7)}>
-          <Icon name="left" />
-        </button>
+        <IconButton icon="left" label="Week before" onClick={() => go(-7)} />
         <b aria-live="polite">
           {sayDay(first)} – {sayDay(first + 6 * DAY_MS)}
         </b>
-        <button type="button" className="btn-icon" aria-label="Week after" onClick={() => go(7)}>
-          <Icon name="right" />
-        </button>
-        <button type="button" className="btn" onClick={() => onFrom("")}>
-          Today
-        </button>
+        <IconButton icon="right" label="Week after" onClick={() => go(7)} />
+        <Button onClick={() => onFrom("")}>Today</Button>
         {data?.isCut && <span className="muted">There are more than are shown.</span>}
       </div>
       <Read query={{ ...query, data: week }} what="The week">

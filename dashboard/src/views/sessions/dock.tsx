@@ -2,6 +2,7 @@ import { type FormEvent, type KeyboardEvent, useId, useRef, useState } from "rea
 import type { Session, SessionAnswer, SessionMode, Task } from "../../../../src/client/index.ts";
 import { sentenceOf } from "../../api/errors.ts";
 import { useSession } from "../../api/session.tsx";
+import { Button, IconButton } from "../../parts/button.tsx";
 import { formatCount, formatOrdinal } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Link } from "../../parts/router.tsx";
@@ -60,14 +61,12 @@ function Behind({ session, waiting }: { readonly session: Session; readonly wait
             </Link>
             <Moment className="muted" at={task.createdAt} />
             {may("submit") && (
-              <button
-                type="button"
-                className="btn-icon"
-                aria-label={`Cancel message ${index + 1}`}
+              <IconButton
+                icon="x"
+                size={12}
+                label={`Cancel message ${index + 1}`}
                 onClick={() => mutate(task.taskId)}
-              >
-                <Icon name="x" size={12} />
-              </button>
+              />
             )}
           </li>
         ))}
@@ -153,10 +152,9 @@ function Composer({ sessionKey, session }: Omit<DockProps, "waiting">) {
             : ahead > 0 && `Runs ${formatOrdinal(ahead + 1)}`}
         </span>
         <span className="grow" />
-        <button type="submit" className="btn btn-main" aria-label="Send" disabled={isPending}>
-          <Icon name="send" />
+        <Button icon="send" type="submit" className="btn-main" aria-label="Send" disabled={isPending}>
           <span className="hide-s">Send</span>
-        </button>
+        </Button>
       </div>
     </form>
   );

@@ -1,6 +1,7 @@
 import { useId, useState } from "react";
 import type { Session, StoppedTasks } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
+import { Button } from "../../parts/button.tsx";
 import { Confirm, ConfirmByName, Dialog } from "../../parts/dialog.tsx";
 import { countOf } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
@@ -42,16 +43,9 @@ export function SessionActions({ session, onEdit }: SessionActionsProps) {
   return (
     <>
       {canOperate && hasWork && (
-        <button
-          type="button"
-          className="btn"
-          aria-label="Stop"
-          disabled={isPending}
-          onClick={() => mutate("stop")}
-        >
-          <Icon name="stop" />
+        <Button icon="stop" aria-label="Stop" disabled={isPending} onClick={() => mutate("stop")}>
           <span className="hide-s">Stop</span>
-        </button>
+        </Button>
       )}
       <button
         type="button"

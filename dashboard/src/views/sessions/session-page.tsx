@@ -2,6 +2,7 @@ import { useState } from "react";
 import { hasCode } from "../../api/errors.ts";
 import { useSession } from "../../api/session.tsx";
 import { Page } from "../../frame/page.tsx";
+import { Button } from "../../parts/button.tsx";
 import { formatCount } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Empty, Fault, Loading } from "../../parts/notices.tsx";
@@ -118,9 +119,9 @@ function SessionColumn({ current }: { readonly current: string }) {
         );
       })}
       {hasMore && (
-        <button type="button" className="btn btn-quiet" onClick={loadMore}>
+        <Button className="btn-quiet" onClick={loadMore}>
           Older sessions
-        </button>
+        </Button>
       )}
     </nav>
   );

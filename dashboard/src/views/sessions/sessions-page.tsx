@@ -4,9 +4,9 @@ import { formFields, inputOf } from "../../forms/form-schema.ts";
 import { MoreFields, SchemaFields } from "../../forms/schema-fields.tsx";
 import { useSchemas } from "../../forms/use-schemas.ts";
 import { Page } from "../../frame/page.tsx";
+import { Button } from "../../parts/button.tsx";
 import { Field, FormDialog, textOf } from "../../parts/form.tsx";
 import { countOf, formatCount, formatShortCount } from "../../parts/format.ts";
-import { Icon } from "../../parts/icon.tsx";
 import { Empty, Fault, Loading, Stale } from "../../parts/notices.tsx";
 import { type Column, Records } from "../../parts/records.tsx";
 import { Link, useLocation } from "../../parts/router.tsx";
@@ -68,10 +68,9 @@ export default function SessionsPage() {
       title="Sessions"
       actions={
         canSay && (
-          <button type="button" className="btn btn-main" onClick={() => setNew(true)}>
-            <Icon name="plus" />
+          <Button icon="plus" className="btn-main" onClick={() => setNew(true)}>
             <span>New session</span>
-          </button>
+          </Button>
         )
       }
     >
@@ -112,9 +111,7 @@ export default function SessionsPage() {
       )}
       {hasMore && (
         <p className="list-end">
-          <button type="button" className="btn" onClick={loadMore}>
-            Older sessions
-          </button>
+          <Button onClick={loadMore}>Older sessions</Button>
         </p>
       )}
       {isNew && <NewSession onClose={() => setNew(false)} />}

@@ -1,6 +1,7 @@
 import { type ReactNode, useCallback, useLayoutEffect, useRef, useState } from "react";
 import type { RotaEvent, Task } from "../../../../src/client/index.ts";
 import { useLiveEvents } from "../../live/live.tsx";
+import { Button } from "../../parts/button.tsx";
 import { formatCount, formatMoment, isSameDay, shortId } from "../../parts/format.ts";
 import { JsonView } from "../../parts/json-view.tsx";
 import { Empty } from "../../parts/notices.tsx";
@@ -61,9 +62,8 @@ export function Talk({ sessionKey, transcript, children }: TalkProps) {
     >
       <div className="talk-in" role="log" aria-label="Messages">
         {hasEarlier && (
-          <button
-            type="button"
-            className="btn earlier"
+          <Button
+            className="earlier"
             onClick={() => {
               const { scrollHeight = 0, scrollTop = 0 } = box.current ?? {};
               isAtEnd.current = false;
@@ -72,7 +72,7 @@ export function Talk({ sessionKey, transcript, children }: TalkProps) {
             }}
           >
             Earlier messages
-          </button>
+          </Button>
         )}
         {tasks.length === 0 && <Empty title="Nothing has been said yet">The first message begins it.</Empty>}
         {said.map((task, index) => (

@@ -1,5 +1,6 @@
 import type { Task } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
+import { Button } from "../../parts/button.tsx";
 import { formatCount } from "../../parts/format.ts";
 import { StateGlyph } from "../../parts/state.tsx";
 import { Relative } from "../../parts/time.tsx";
@@ -63,13 +64,9 @@ export function Deliveries({ task }: { readonly task: Task }) {
                   <td>{delivery.nextTryAt === undefined ? "–" : <Relative at={delivery.nextTryAt} />}</td>
                   <td className="num">
                     {may("operate") && delivery.status !== "pending" && (
-                      <button
-                        type="button"
-                        className="btn btn-quiet"
-                        onClick={() => mutate(delivery.deliveryId)}
-                      >
+                      <Button className="btn-quiet" onClick={() => mutate(delivery.deliveryId)}>
                         Send again
-                      </button>
+                      </Button>
                     )}
                   </td>
                 </tr>

@@ -11,6 +11,7 @@ import { useSession } from "../../api/session.tsx";
 import { Page } from "../../frame/page.tsx";
 import { useKeys } from "../../keys/use-keys.ts";
 import { useLiveEvents, useLiveState } from "../../live/live.tsx";
+import { Button, IconButton } from "../../parts/button.tsx";
 import { CopyButton, useCopy } from "../../parts/copy.tsx";
 import { Confirm } from "../../parts/dialog.tsx";
 import { countOf, shortId } from "../../parts/format.ts";
@@ -235,35 +236,30 @@ function Actions({ task, hasStarted }: Omit<TitleBlockProps, "since">) {
   return (
     <div className="title-acts">
       {canRetry && (
-        <button type="button" className="btn btn-main" disabled={isPending} onClick={retry}>
-          <Icon name="retry" />
+        <Button icon="retry" className="btn-main" disabled={isPending} onClick={retry}>
           Retry
           <span className="kbd" aria-hidden="true">
             r
           </span>
-        </button>
+        </Button>
       )}
       {canCancel && (
-        <button type="button" className="btn" disabled={isPending} onClick={cancel}>
-          <Icon name="x" />
+        <Button icon="x" disabled={isPending} onClick={cancel}>
           Cancel
-        </button>
+        </Button>
       )}
       {may("submit") && hasStarted && (
-        <button type="button" className="btn" disabled={tree.isPending} onClick={() => setTree(true)}>
-          <Icon name="x" />
+        <Button icon="x" disabled={tree.isPending} onClick={() => setTree(true)}>
           Cancel with all it started
-        </button>
+        </Button>
       )}
       {may("submit") && (
-        <button type="button" className="btn" onClick={() => setAgain(true)}>
-          <Icon name="plus" />
+        <Button icon="plus" onClick={() => setAgain(true)}>
           Submit again
-        </button>
+        </Button>
       )}
-      <button
-        type="button"
-        className="btn"
+      <Button
+        icon="terminal"
         onClick={() =>
           copy(
             curlOf(inputOfTask(task, Date.now()), { url: client.url, hasKey: key !== undefined }),
@@ -271,9 +267,8 @@ function Actions({ task, hasStarted }: Omit<TitleBlockProps, "since">) {
           )
         }
       >
-        <Icon name="terminal" />
         Copy as curl
-      </button>
+      </Button>
       {isTree && (
         <Confirm
           title="Cancel this task and all it started?"
@@ -350,15 +345,12 @@ function DataCell({ title, value, isRuled = false }: DataCellProps) {
         <h2>{title}</h2>
         <span className="more">
           {hasKeys(value) && (
-            <button
-              type="button"
-              className="btn-icon"
-              aria-label={`Sort the keys of ${title.toLowerCase()}`}
+            <IconButton
+              icon="sort"
+              label={`Sort the keys of ${title.toLowerCase()}`}
               aria-pressed={isSorted}
               onClick={() => setSorted(!isSorted)}
-            >
-              <Icon name="sort" />
-            </button>
+            />
           )}
           <CopyButton text={() => toText(value)} what={title.toLowerCase()} />
         </span>

@@ -3,10 +3,11 @@ import type { BulkInput, TaskRow } from "../../../../src/client/index.ts";
 import { sentenceOf } from "../../api/errors.ts";
 import { useSession } from "../../api/session.tsx";
 import { useKeys } from "../../keys/use-keys.ts";
+import { Button, IconButton } from "../../parts/button.tsx";
 import { useCopy } from "../../parts/copy.tsx";
 import { Confirm } from "../../parts/dialog.tsx";
 import { countOf, formatCount, shortId } from "../../parts/format.ts";
-import { Icon, type IconName } from "../../parts/icon.tsx";
+import type { IconName } from "../../parts/icon.tsx";
 import { Fault, Loading } from "../../parts/notices.tsx";
 import { stateWord } from "../../parts/state.tsx";
 import { useToast } from "../../parts/toast.tsx";
@@ -95,36 +96,32 @@ export function BulkBar({ tasks, selection, filters, hasMore }: BulkBarProps) {
           )}
         </span>
         {!isMatching && (hasMore || !isAll) && canSelectMatching(filters) && (
-          <button type="button" className="btn btn-quiet link" onClick={selectMatching}>
+          <Button className="btn-quiet link" onClick={selectMatching}>
             Select all that match
-          </button>
+          </Button>
         )}
         {inputs.map((input) => (
-          <button
+          <Button
+            icon={ACTIONS[input.action].icon}
             key={input.action}
-            type="button"
-            className="btn btn-quiet"
+            className="btn-quiet"
             disabled={isPending}
             onClick={() => start(input)}
           >
-            <Icon name={ACTIONS[input.action].icon} />
             {ACTIONS[input.action].word}
-          </button>
+          </Button>
         ))}
         {!isMatching && (
-          <button
-            type="button"
-            className="btn btn-quiet"
+          <Button
+            icon="copy"
+            className="btn-quiet"
             onClick={() => copy([...ids].join("\n"), countOf(ids.size, "id"))}
           >
-            <Icon name="copy" />
             Copy ids
-          </button>
+          </Button>
         )}
         <span className="bar-v" />
-        <button type="button" className="btn-icon" aria-label="Clear selection" onClick={clear}>
-          <Icon name="x" />
-        </button>
+        <IconButton icon="x" label="Clear selection" onClick={clear} />
       </div>
       {asked !== undefined && (
         <AskBulk
@@ -186,6 +183,7 @@ function AskBulk({ input, others, onConfirm, onClose }: AskBulkProps) {
       title={`${word} tasks`}
       action={data === undefined ? `${word} tasks` : `${word} ${countOf(data.matched, "task")}`}
       isReady={data !== undefined && data.matched > 0}
+      isSafe={input.action === "retry"}
       onClose={onClose}
       onConfirm={onConfirm}
     >

@@ -3,8 +3,8 @@ import type { Bulk } from "../../../../src/client/index.ts";
 import { hasCode, sentenceOf } from "../../api/errors.ts";
 import { useSession } from "../../api/session.tsx";
 import { Store } from "../../live/store.ts";
+import { Button } from "../../parts/button.tsx";
 import { countOf, formatCount } from "../../parts/format.ts";
-import { Icon } from "../../parts/icon.tsx";
 import { useToast } from "../../parts/toast.tsx";
 import { useMutation } from "../../queries/use-mutation.ts";
 import { useQuery } from "../../queries/use-query.ts";
@@ -79,15 +79,9 @@ export function BulkProgress({ id, onDone }: { readonly id: string; readonly onD
       <span className="meter bulk-meter">
         <i style={{ "--p": `${(past / Math.max(1, data.matched)) * 100}%` } as CSSProperties} />
       </span>
-      <button
-        type="button"
-        className="btn btn-quiet"
-        disabled={abort.isPending}
-        onClick={() => abort.mutate()}
-      >
-        <Icon name="stop" />
+      <Button icon="stop" className="btn-quiet" disabled={abort.isPending} onClick={() => abort.mutate()}>
         Abort
-      </button>
+      </Button>
     </div>
   );
 }

@@ -1,6 +1,6 @@
 import { useState } from "react";
+import { IconButton } from "../../parts/button.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
-import { Icon } from "../../parts/icon.tsx";
 
 /** Columns that can be hidden. The last three are shown on wide screens only. */
 const COLUMNS = {
@@ -31,9 +31,7 @@ export function Columns({ hidden, onChange }: ColumnsProps) {
   const [isOpen, setOpen] = useState(false);
   return (
     <>
-      <button type="button" className="btn-icon hide-s" aria-label="Columns" onClick={() => setOpen(true)}>
-        <Icon name="columns" />
-      </button>
+      <IconButton icon="columns" className="hide-s" label="Columns" onClick={() => setOpen(true)} />
       {isOpen && (
         <Dialog title="Columns" onClose={() => setOpen(false)} size="small">
           <div className="dialog-form">

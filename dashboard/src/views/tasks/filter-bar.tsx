@@ -2,6 +2,7 @@ import { type ReactNode, type RefObject, useEffect, useId, useRef, useState } fr
 import type { Task } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { useKeys } from "../../keys/use-keys.ts";
+import { Button } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { stateWord } from "../../parts/state.tsx";
 import type { UseFilters } from "../../parts/use-filters.ts";
@@ -68,16 +69,15 @@ export function FilterBar({ filtering, children }: FilterBarProps) {
         </span>
       )}
       {shown.length > 1 && (
-        <button
-          type="button"
-          className="btn btn-quiet"
+        <Button
+          className="btn-quiet"
           onClick={() => {
             setAdded(undefined);
             clear();
           }}
         >
           Remove all
-        </button>
+        </Button>
       )}
       <span className="grow" />
       {children}

@@ -1,4 +1,5 @@
 import { type FormEvent, useId, useState } from "react";
+import { Button, IconButton } from "../../parts/button.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { Link, useSearch } from "../../parts/router.tsx";
@@ -18,10 +19,16 @@ function parseViews(kept: unknown): readonly SavedView[] {
   return kept.filter(({ name, search }) => typeof name === "string" && typeof search === "string");
 }
 
-/** Links to the views saved in this browser, and a button to save the current one. */
-export function SavedViews() {
+/** The saved views, and whether the address is one of them. */
+export function useSavedViews() {
   const search = useSearch();
   const [views, keep] = useKept("views", parseViews);
+  return { views, keep, isCurrent: views.some((view) => view.search === search) };
+}
+
+/** Links to the views saved in this browser, and a button to save the current one. */
+export function SavedViews({ views, keep }: ReturnType<typeof useSavedViews>) {
+  const search = useSearch();
   const [isOpen, setOpen] = useState(false);
   return (
     <>
@@ -75,9 +82,9 @@ function SaveView({ views, search, onKeep, onClose }: SaveViewProps) {
               maxLength={NAME_CHARS_MAX}
               autoComplete="off"
             />
-            <button type="submit" className="btn btn-main">
+            <Button type="submit" className="btn-main">
               Save
-            </button>
+            </Button>
           </div>
           <p className="muted">
             Stored in this browser. To share the view, send a link to this page.
@@ -87,14 +94,11 @@ function SaveView({ views, search, onKeep, onClose }: SaveViewProps) {
         {views.map((view) => (
           <div key={view.name} className="field-row">
             <span className="cut grow">{view.name}</span>
-            <button
-              type="button"
-              className="btn-icon"
-              aria-label={`Remove ${view.name}`}
+            <IconButton
+              icon="x"
+              label={`Remove ${view.name}`}
               onClick={() => onKeep(views.filter((each) => each !== view))}
-            >
-              <Icon name="x" />
-            </button>
+            />
           </div>
         ))}
       </form>

@@ -1,4 +1,5 @@
 import { useEffect, useMemo } from "react";
+import { Button } from "../../parts/button.tsx";
 import { formatCount, shortId } from "../../parts/format.ts";
 import { Heading } from "../../parts/heading.ts";
 import { NewPill } from "../../parts/new-pill.tsx";
@@ -99,10 +100,7 @@ export function TaskList(props: TaskListProps) {
       {searchOn !== undefined && (
         <p className="list-end muted">
           {tasks.length === 0 ? "No task matches so far." : "Few tasks match so far."} There are more to
-          search.{" "}
-          <button type="button" className="btn" onClick={searchOn}>
-            Search on
-          </button>
+          search. <Button onClick={searchOn}>Search on</Button>
         </p>
       )}
       {isArranged && hasMore && tasks.length > 0 && (

@@ -3,12 +3,13 @@ import { formatCount } from "../../parts/format.ts";
 import { Link, useSearch } from "../../parts/router.tsx";
 import { isEnded } from "../../parts/task-text.ts";
 import { useQuery } from "../../queries/use-query.ts";
-import { SavedViews } from "./saved-views.tsx";
+import { SavedViews, useSavedViews } from "./saved-views.tsx";
 import { TASK_TABS } from "./task-filters.ts";
 
 /** The most used states, with their counts. */
 export function TaskTabs() {
   const { client, may } = useSession();
+  const saved = useSavedViews();
   const params = new URLSearchParams(useSearch());
   const { data } = useQuery({
     queryKey: ["task-counts"],
@@ -37,7 +38,7 @@ export function TaskTabs() {
           <Link
             key={label}
             href={search === "" ? "/tasks" : `/tasks?${search}`}
-            aria-current={current === state ? "page" : undefined}
+            aria-current={current === state && !saved.isCurrent ? "page" : undefined}
           >
             {label}
             {data !== undefined && isWhole && (
@@ -46,7 +47,7 @@ export function TaskTabs() {
           </Link>
         );
       })}
-      <SavedViews />
+      <SavedViews {...saved} />
     </nav>
   );
 }

@@ -2,8 +2,8 @@ import { useEffect, useMemo, useState, useSyncExternalStore } from "react";
 import type { TaskRow } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { Page } from "../../frame/page.tsx";
+import { Button } from "../../parts/button.tsx";
 import { Heading } from "../../parts/heading.ts";
-import { Icon } from "../../parts/icon.tsx";
 import { Empty, Fault, Loading, NoMatch, Stale } from "../../parts/notices.tsx";
 import { useFilters } from "../../parts/use-filters.ts";
 import { useKept } from "../../parts/use-kept.ts";
@@ -53,19 +53,17 @@ export default function TasksPage() {
       title="Tasks"
       actions={
         canSubmit && (
-          <button type="button" className="btn btn-main" onClick={() => setNew(true)}>
-            <Icon name="plus" />
+          <Button icon="plus" className="btn-main" onClick={() => setNew(true)}>
             <span>New task</span>
-          </button>
+          </Button>
         )
       }
     >
       <TaskTabs />
       <FilterBar filtering={filtering}>
         {may("operate") && (
-          <button
-            type="button"
-            className="btn btn-quiet only-phone"
+          <Button
+            className="btn-quiet only-phone"
             aria-pressed={isSelecting}
             onClick={() => {
               if (isSelecting) selection.clear();
@@ -73,7 +71,7 @@ export default function TasksPage() {
             }}
           >
             Select
-          </button>
+          </Button>
         )}
         <Columns hidden={hidden} onChange={setHidden} />
       </FilterBar>
@@ -133,10 +131,9 @@ function NoTasks({ count, onClear, onNew }: NoTasksProps) {
       title="No tasks yet"
       action={
         onNew && (
-          <button type="button" className="btn" onClick={onNew}>
-            <Icon name="plus" />
+          <Button icon="plus" onClick={onNew}>
             Submit the first one
-          </button>
+          </Button>
         )
       }
     >

@@ -1,8 +1,8 @@
 import { useState } from "react";
 import type { RotatedWebhookSecret, TenantLimits } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
+import { Button } from "../../parts/button.tsx";
 import { ChipSelect } from "../../parts/chip.tsx";
-import { Icon } from "../../parts/icon.tsx";
 import { Secret } from "../../parts/secret.tsx";
 import { useAction } from "../../parts/use-action.ts";
 import { sayLimit, TENANT_LIMITS } from "./tenant-text.ts";
@@ -32,10 +32,9 @@ export function NewWebhookSecret({ tenantId }: { readonly tenantId: string }) {
   });
   return (
     <>
-      <button type="button" className="btn" disabled={isPending} onClick={() => mutate(undefined)}>
-        <Icon name="key" />
+      <Button icon="key" disabled={isPending} onClick={() => mutate(undefined)}>
         New webhook secret
-      </button>
+      </Button>
       {created !== undefined && (
         <Secret
           title="New webhook secret"

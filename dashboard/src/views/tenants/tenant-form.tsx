@@ -1,6 +1,7 @@
 import { useState } from "react";
 import type { Tenant } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
+import { Button } from "../../parts/button.tsx";
 import { ConfirmByName } from "../../parts/dialog.tsx";
 import { Field, FormDialog, numberOf, textOf } from "../../parts/form.tsx";
 import { Icon } from "../../parts/icon.tsx";
@@ -75,19 +76,14 @@ function Actions({ tenant: { id, name, disabled }, onClose }: Required<TenantFor
       </Link>
       <NewWebhookSecret tenantId={id} />
       {id !== me.tenantId && (
-        <button
-          type="button"
-          className="btn"
-          disabled={toggle.isPending}
-          onClick={() => toggle.mutate(undefined)}
-        >
+        <Button disabled={toggle.isPending} onClick={() => toggle.mutate(undefined)}>
           {disabled ? "Enable" : "Disable"}
-        </button>
+        </Button>
       )}
       {id !== me.tenantId && id !== "default" && (
-        <button type="button" className="btn btn-bad" onClick={() => setAsking(true)}>
+        <Button className="btn-bad" onClick={() => setAsking(true)}>
           Delete
-        </button>
+        </Button>
       )}
       {isAsking && (
         <ConfirmByName

@@ -1,8 +1,8 @@
 import type { Tenant } from "../../../../src/client/index.ts";
 import { Page } from "../../frame/page.tsx";
+import { Button } from "../../parts/button.tsx";
 import { ChipText } from "../../parts/chip.tsx";
 import { shortId } from "../../parts/format.ts";
-import { Icon } from "../../parts/icon.tsx";
 import { NoMatch } from "../../parts/notices.tsx";
 import { Read } from "../../parts/read.tsx";
 import { type Column, Records } from "../../parts/records.tsx";
@@ -61,10 +61,9 @@ export default function TenantsPage() {
     <Page
       title="Tenants"
       actions={
-        <button type="button" className="btn btn-main" onClick={() => setNew(true)}>
-          <Icon name="plus" />
+        <Button icon="plus" className="btn-main" onClick={() => setNew(true)}>
           <span>New tenant</span>
-        </button>
+        </Button>
       }
     >
       <div className="bar" role="group" aria-label="Filters">

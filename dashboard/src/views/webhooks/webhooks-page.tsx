@@ -2,6 +2,7 @@ import type { Delivery, DeliveryFilter } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { Page } from "../../frame/page.tsx";
 import { useLiveState } from "../../live/live.tsx";
+import { Button } from "../../parts/button.tsx";
 import { ChipSelect, ChipText } from "../../parts/chip.tsx";
 import { shortId } from "../../parts/format.ts";
 import { Empty, NoMatch } from "../../parts/notices.tsx";
@@ -127,13 +128,9 @@ export default function WebhooksPage() {
                 may("operate")
                   ? ({ deliveryId, status }) =>
                       status !== "pending" && (
-                        <button
-                          type="button"
-                          className="btn btn-quiet"
-                          onClick={() => resend.mutate(deliveryId)}
-                        >
+                        <Button className="btn-quiet" onClick={() => resend.mutate(deliveryId)}>
                           Send again
-                        </button>
+                        </Button>
                       )
                   : undefined
               }

@@ -1,9 +1,9 @@
 import { useState } from "react";
 import type { WorkerInfo } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
+import { Button, IconButton } from "../../parts/button.tsx";
 import { Confirm } from "../../parts/dialog.tsx";
 import { countOf } from "../../parts/format.ts";
-import { Icon } from "../../parts/icon.tsx";
 import { useAction } from "../../parts/use-action.ts";
 
 interface WorkerActionsProps {
@@ -31,25 +31,22 @@ export function WorkerActions({ worker, isInList = false, onRemoved }: WorkerAct
   return (
     <>
       {state !== "draining" && state !== "lost" && (
-        <button
-          type="button"
-          className={isInList ? "btn btn-quiet" : "btn"}
+        <Button
+          icon={isInList ? undefined : "pause"}
+          className={isInList ? "btn-quiet" : ""}
           disabled={drain.isPending}
           onClick={() => drain.mutate(undefined)}
         >
-          {!isInList && <Icon name="pause" />}
           Drain{isInList && <span className="vh"> {name}</span>}
-        </button>
+        </Button>
       )}
-      <button
-        type="button"
-        className={isInList ? "btn-icon" : "btn"}
-        aria-label={isInList ? `Remove ${name}` : undefined}
-        onClick={() => setAsking(true)}
-      >
-        <Icon name="bin" />
-        {!isInList && "Remove"}
-      </button>
+      {isInList ? (
+        <IconButton icon="bin" label={`Remove ${name}`} onClick={() => setAsking(true)} />
+      ) : (
+        <Button icon="bin" onClick={() => setAsking(true)}>
+          Remove
+        </Button>
+      )}
       {isAsking && (
         <Confirm
           title={`Remove worker ${name}?`}
