@@ -59,6 +59,24 @@ describe("a query", () => {
     expect(asked).toHaveLength(3);
   });
 
+  test("that is invalidated during its first read shows that, and is read once more", async () => {
+    const client = new QueryClient();
+    const query = client.query(["a"]);
+    const { asked, observer } = newServer();
+    query.subscribe(() => {}, { current: observer });
+    void query.fetch();
+    client.invalidateQueries({ queryKey: ["a"] });
+    client.invalidateQueries({ queryKey: ["a"] });
+    expect(asked.map(({ signal }) => signal.aborted)).toEqual([false]);
+    asked[0]?.answer("before the change");
+    await settled();
+    expect(query.state).toMatchObject({ data: "before the change", isFetching: true });
+    asked[1]?.answer("after it");
+    await settled();
+    expect(query.state).toMatchObject({ data: "after it", isFetching: false, isInvalidated: false });
+    expect(asked).toHaveLength(2);
+  });
+
   test("is aborted when nothing shows it, kept for some minutes, and then forgotten", async () => {
     const client = new QueryClient();
     const query = client.query(["a"]);

@@ -62,6 +62,14 @@ const EMPTY = {
   isInvalidated: false,
 } as const;
 
+/** A fetch that runs. */
+interface Running {
+  readonly abort: AbortController;
+  done: Promise<void>;
+  /** Whether the data may have changed since it began: it is fetched once more. */
+  again: boolean;
+}
+
 interface QueryParts {
   readonly key: QueryKey;
   readonly hash: string;
@@ -77,7 +85,7 @@ export class Query<Data = unknown> {
   state: QueryState<Data> = EMPTY;
   readonly #parts: QueryParts;
   readonly #observers = new Map<() => void, { readonly current: Observer<Data> }>();
-  #running: { readonly abort: AbortController; done: Promise<void> } | undefined;
+  #running: Running | undefined;
   #last: Observer<Data> | undefined;
   #unused: ReturnType<typeof setTimeout> | undefined;
 
@@ -119,9 +127,13 @@ export class Query<Data = unknown> {
   readonly fetch = ({ restart = false, isNext = false }: FetchOptions = {}): Promise<void> => {
     const observer = this.#enabled() ?? this.#observers.values().next().value?.current;
     if (observer === undefined) return Promise.resolve();
-    if (this.#running !== undefined && (!restart || this.state.data === undefined)) return this.#running.done;
+    if (this.#running !== undefined && (!restart || this.state.data === undefined)) {
+      // The first fetch goes on, since there is nothing to show yet: on a busy server it would never come to its end.
+      this.#running.again ||= restart && !isNext;
+      return this.#running.done;
+    }
     this.#cancel();
-    const running = { abort: new AbortController(), done: Promise.resolve() };
+    const running: Running = { abort: new AbortController(), done: Promise.resolve(), again: false };
     this.#running = running;
     this.#set({
       isFetching: true,
@@ -156,7 +168,7 @@ export class Query<Data = unknown> {
     if (this.isActive()) void this.fetch();
   }
 
-  async #run(read: Read<Data>, running: { readonly abort: AbortController }, isNext: boolean): Promise<void> {
+  async #run(read: Read<Data>, running: Running, isNext: boolean): Promise<void> {
     const { signal } = running.abort;
     try {
       const data = await read({ signal, data: this.state.data, isNext });
@@ -168,8 +180,9 @@ export class Query<Data = unknown> {
         dataUpdatedAt: Date.now(),
         isFetching: false,
         // The pages before a further one are those of before.
-        isInvalidated: isNext && this.state.isInvalidated,
+        isInvalidated: (isNext || running.again) && this.state.isInvalidated,
       });
+      if (running.again) void this.fetch();
     } catch (error) {
       if (signal.aborted) return;
       this.#running = undefined;
