@@ -284,6 +284,14 @@ describe("refuses, with the field and what to write instead:", () => {
   test("more than a mebibyte", () => {
     expect(refusal({ payload: "x".repeat(1_048_576) }).error).toContain("larger than 1048576 bytes");
     expect(parse({ payload: "x".repeat(1_048_000) }).agent).toBe("index");
+    expect(refusal({ payload: 1, metadata: { a: "x".repeat(1_048_576) } }).error).toContain("larger than");
+  });
+
+  test("but not the largest body with the fields that Rota adds to a message or a copy", () => {
+    const message = "x".repeat(1_048_576 - '{"message":""}'.length);
+    const added = { sessionKey: "user:42", retryPolicy: { maxRetries: 3 }, timeout: 60_000 };
+    expect(parse({ message, ...added }).spec.work).toEqual({ kind: "message", message });
+    expect(refusal({ message: `${message}x`, ...added }).error).toContain("larger than 1048576 bytes");
   });
 
   test.each([501, 5_000, 300_000])("nested %d levels deep", (depth) => {

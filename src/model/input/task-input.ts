@@ -71,6 +71,8 @@ const KIND_NAMES = Object.fromEntries(
   KINDS.map((kind) => [kind, Object.keys(KIND_FIELDS[kind])]),
 ) as unknown as Record<TaskKind, readonly [keyof TaskInput, ...(keyof TaskInput)[]]>;
 
+const DATA_FIELDS = [...Object.values(KIND_NAMES).flat(), "metadata"];
+
 /** The fields of a task after their checks. */
 type TaskInput = ReadOf<typeof KEYED_TASK.fields>;
 
@@ -100,8 +102,7 @@ export function parseTaskInput(
     ...(key === undefined ? {} : { key }),
     ...(preemptible ? { preemptible } : {}),
   };
-  // The input and not what is stored, which also has the defaults: the largest body is a task.
-  if (mayGrow(all)) checkSize(jsonText(all) ?? "");
+  if (mayGrow(all)) checkSize(jsonText(dataOf(all)) ?? "");
   return {
     agent,
     lane: laneOf(input, kind, agent, defaults),
@@ -149,7 +150,7 @@ function copyThroughText(given: Fields): Fields {
   refuseInfinite(given);
   // A Date is a valid time: as JSON it is the text of the same time.
   const text = stringify(given);
-  checkSize(text);
+  if (!fits(text)) checkSize(stringify(dataOf(given)));
   if (isDeeperThan(JSON_DEPTH_MAX, text)) throw tooDeep();
   return JSON.parse(text) as Fields;
 }
@@ -162,9 +163,21 @@ function mayGrow(given: Fields): boolean {
   return (ownLength(given) ?? 0) * NUMBER_GROWTH > TASK_BYTES_MAX;
 }
 
-function checkSize(json: string): void {
+/**
+ * The fields that hold data of any size. Only they count: the others have limits of their own, and Rota adds some of them, so that
+ * the largest body is a task, or a message, and can be submitted again.
+ */
+function dataOf(given: Fields): Fields {
+  return Object.fromEntries(DATA_FIELDS.map((name) => [name, given[name]]));
+}
+
+function fits(json: string): boolean {
   // A character takes at most three bytes.
-  if (json.length * 3 <= TASK_BYTES_MAX || utf8Length(json) <= TASK_BYTES_MAX) return;
+  return json.length * 3 <= TASK_BYTES_MAX || utf8Length(json) <= TASK_BYTES_MAX;
+}
+
+function checkSize(json: string): void {
+  if (fits(json)) return;
   throw new RotaError(
     "invalid_field",
     `the task is larger than ${TASK_BYTES_MAX} bytes of JSON: store large data elsewhere, and send a reference to it`,
