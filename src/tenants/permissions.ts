@@ -4,7 +4,7 @@ import type { Role } from "../model/role.ts";
 export const PERMISSIONS = {
   /** Shows no data of a tenant, and needs no key. */
   open: ["viewer", "agent", "worker", "operator", "tenant-admin", "admin"],
-  /** Shows no data of a tenant, and needs any valid key. */
+  /** Shows no data of a tenant, and needs any valid key: every program that has one may ask what it is. */
   known: ["viewer", "agent", "worker", "operator", "tenant-admin", "admin"],
   /** Reads work that belongs to one agent: the role `agent` sees its own. */
   readOwn: ["viewer", "agent", "operator", "tenant-admin", "admin"],

@@ -44,7 +44,7 @@ export const scheduleRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => 
 
   app.post(
     "/schedules/preview",
-    requiredRole("known", previewSchedule, dueTimesAsked),
+    requiredRole("readOwn", previewSchedule, dueTimesAsked),
     async ({ rota, body }) => rota.schedules.preview(body as SchedulePreviewInput),
   );
 
