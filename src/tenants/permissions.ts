@@ -4,8 +4,10 @@ import type { Role } from "../model/role.ts";
 export const PERMISSIONS = {
   /** Shows no data of a tenant, and needs no key. */
   open: ["viewer", "agent", "worker", "operator", "tenant-admin", "admin"],
-  /** Shows no data of a tenant, and needs any valid key: every program that has one may ask what it is. */
+  /** Shows no data of a tenant, and needs any valid key. */
   known: ["viewer", "agent", "worker", "operator", "tenant-admin", "admin"],
+  /** Describes the API or computes, without data of a tenant. Workers need neither: their keys read nothing. */
+  explore: ["viewer", "agent", "operator", "tenant-admin", "admin"],
   /** Reads work that belongs to one agent: the role `agent` sees its own. */
   readOwn: ["viewer", "agent", "operator", "tenant-admin", "admin"],
   /** Reads data of the whole tenant. */

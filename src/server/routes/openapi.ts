@@ -7,7 +7,7 @@ import { requiredRole } from "./required-role.ts";
 
 /** The description of all routes. */
 export const openApiRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => {
-  app.get("/openapi.json", requiredRole("readOwn", getOpenApi), async (_request, reply) => {
+  app.get("/openapi.json", requiredRole("explore", getOpenApi), async (_request, reply) => {
     // Sends the serialized text, so that the document is not serialized for each request.
     const text: unknown = await describeApi();
     return reply.type("application/json; charset=utf-8").send(text as z.infer<typeof openApiDocument>);

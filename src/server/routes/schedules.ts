@@ -44,7 +44,7 @@ export const scheduleRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => 
 
   app.post(
     "/schedules/preview",
-    requiredRole("readOwn", previewSchedule, dueTimesAsked),
+    requiredRole("explore", previewSchedule, dueTimesAsked),
     async ({ rota, body }) => rota.schedules.preview(body as SchedulePreviewInput),
   );
 

@@ -18,6 +18,7 @@ test("what the server says is sorted by what it counts, and what it does not say
     submitted: [1, 2, 0],
     done: [0, 2, 1],
     failed: [],
+    tokens: [],
     wait: { p50: [null, 5, null], p95: [null, 9, null] },
     run: { p50: [], p95: [] },
   });
