@@ -4,12 +4,13 @@ import { waitedInVain } from "../model/input/wait-input.ts";
 import { ownRecord, type Scope } from "../model/scope.ts";
 import type { TaskRecord } from "../model/task-record.ts";
 import { isTerminal } from "../model/task-state.ts";
+import { isStatus, lookAtTask } from "../storage/look-at-task.ts";
 import type { EventLog } from "./event-log.ts";
 
 export interface WaitOptions {
   readonly signal?: AbortSignal | undefined;
   readonly timeoutMs?: number | undefined;
-  /** Called with the stored size of the ended task before it is read. The read waits for its promise. */
+  /** Called with the stored size of the ended task before it is read, if it is large. The read waits for its promise. */
   readonly onSize?: ((bytes: number) => Promise<void> | void) | undefined;
 }
 
@@ -39,11 +40,12 @@ export class TaskWaiter {
         });
         const { tasks } = this.#eventLog.storage;
         const name = { tenant: scope.tenant, id };
-        // The task may be large: it is read once, when it has ended.
-        const status = ownRecord(scope, await Promise.race([tasks.status(name), giveUp.promise]));
-        if (status === null) throw notFound();
-        if (isTerminal(status.state)) {
-          await options.onSize?.(status.bytes);
+        // A large task is read once, when it has ended.
+        const found = ownRecord(scope, await Promise.race([lookAtTask(tasks, name), giveUp.promise]));
+        if (found === null) throw notFound();
+        if (isTerminal(found.state)) {
+          if (!isStatus(found)) return found;
+          await options.onSize?.(found.bytes);
           const task = ownRecord(scope, await Promise.race([tasks.get(name), giveUp.promise]));
           if (task === null) throw notFound();
           // It may have been retried meanwhile.

@@ -93,7 +93,7 @@ export interface LocalTasks extends Tasks {
 
 /** For the server, which charges callers for large tasks, and lets other requests through between them. */
 export interface LocalReading {
-  /** Called with the stored size of the task before it is read. The read waits for its promise, and fails if that rejects. */
+  /** Called with the stored size of a large task before it is read. The read waits for its promise, and fails if that rejects. */
   readonly onSize?: ((bytes: number) => Promise<void> | void) | undefined;
 }
 

@@ -6,7 +6,8 @@ import type { TaskState } from "../model/task-state.ts";
 import type { BoundsUsed, SubmitBounds } from "./submit-bounds.ts";
 
 export interface TaskReads {
-  get(params: { tenant: string; id: string }): Promise<TaskRecord | null>;
+  /** Null: there is none, or its input and its result take more than `bytesMax` as stored. Left out: no limit. */
+  get(params: GetTaskParams): Promise<TaskRecord | null>;
   /** Its state and size, without reading its input and its result, which may be large. */
   status(params: { tenant: string; id: string }): Promise<TaskStatus | null>;
   /** The task, if the attempt with this fencing token still holds it. */
@@ -42,6 +43,12 @@ export interface TaskReads {
 
   /** The idempotency keys among these that have a task. A request with such a key creates no other. */
   keptKeys(params: { tenant: string; keys: readonly string[] }): Promise<string[]>;
+}
+
+export interface GetTaskParams {
+  readonly tenant: string;
+  readonly id: string;
+  readonly bytesMax?: number;
 }
 
 export interface TaskStatus {

@@ -14,6 +14,7 @@ import { type TaskRecord, toTask, toTaskRow } from "../../model/task-record.ts";
 import { markOwn } from "../../model/text/own-json.ts";
 import { letOthersThrough } from "../../services/large-input.ts";
 import { namedDependency } from "../../storage/dependency-error.ts";
+import { isStatus, lookAtTask } from "../../storage/look-at-task.ts";
 import {
   ALL_AGENTS,
   type BlockingDependency,
@@ -49,8 +50,15 @@ export function createTasks(options: TasksOptions): LocalTasks {
   const { tenant } = scope;
 
   async function find(taskId: string, reading?: LocalReading): Promise<TaskRecord> {
-    await admit(taskId, reading);
-    const record = ownRecord(scope, await storage.tasks.get({ tenant, id: taskId }));
+    checkId(taskId);
+    const name = { tenant, id: taskId };
+    if (reading?.onSize !== undefined) {
+      const found = ownRecord(scope, await lookAtTask(storage.tasks, name));
+      if (found === null) throw notFound();
+      if (!isStatus(found)) return found;
+      await reading.onSize(found.bytes);
+    }
+    const record = ownRecord(scope, await storage.tasks.get(name));
     if (record === null) throw notFound();
     return record;
   }

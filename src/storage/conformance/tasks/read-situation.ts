@@ -18,6 +18,15 @@ export function describeSituation(open: OpenWorld): void {
       expect(await look()).toEqual({ agent: "a", state: "done", bytes: (waiting?.bytes ?? 0) + 2_002 });
       expect(await look("other")).toBeNull();
     });
+
+    test("comes in place of a task that takes more than the caller asked for", async () => {
+      const world = await open();
+      await world.submit({ id: "t", agent: "a", spec: customSpec("é".repeat(1_000)) });
+      const bytes = (await world.storage.tasks.status({ tenant: TENANT, id: "t" }))?.bytes ?? 0;
+      const read = (bytesMax: number) => world.storage.tasks.get({ tenant: TENANT, id: "t", bytesMax });
+      expect(await read(bytes)).toMatchObject({ id: "t", state: "queued" });
+      expect(await read(bytes - 1)).toBeNull();
+    });
   });
 
   describe("the situation of a task", () => {

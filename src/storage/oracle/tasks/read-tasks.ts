@@ -1,18 +1,19 @@
 import type { TaskRecord } from "../../../model/task-record.ts";
 import type { TaskState } from "../../../model/task-state.ts";
-import type { QueueDepth, TaskStatus, TreeTask } from "../../storage.ts";
+import type { GetTaskParams, QueueDepth, TaskStatus, TreeTask } from "../../storage.ts";
 import { findTask, isWaiting, type OracleState, type OracleTask, toRecord } from "../state.ts";
 
-export function getTask(state: OracleState, params: { tenant: string; id: string }): TaskRecord | null {
-  const task = findTask(state, params);
-  return task === undefined ? null : toRecord(task);
+export function getTask(
+  state: OracleState,
+  { bytesMax = Number.POSITIVE_INFINITY, ...name }: GetTaskParams,
+): TaskRecord | null {
+  const task = findTask(state, name);
+  return task === undefined || storedBytes(task) > bytesMax ? null : toRecord(task);
 }
 
 export function taskStatus(state: OracleState, params: { tenant: string; id: string }): TaskStatus | null {
   const task = findTask(state, params);
-  return task === undefined
-    ? null
-    : { agent: task.agent, state: task.state, bytes: bytesOf(task.spec) + bytesOf(task.result) };
+  return task === undefined ? null : { agent: task.agent, state: task.state, bytes: storedBytes(task) };
 }
 
 export function heldTask(
@@ -60,6 +61,7 @@ function countByAgent(tasks: readonly OracleTask[]): Record<string, number> {
   return Object.fromEntries([...byAgent].map(([agent, own]) => [agent, own.length]));
 }
 
-function bytesOf(value: unknown): number {
-  return Buffer.byteLength(JSON.stringify(value) ?? "");
+function storedBytes({ spec, result }: OracleTask): number {
+  const bytesOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value) ?? "");
+  return bytesOf(spec) + bytesOf(result);
 }

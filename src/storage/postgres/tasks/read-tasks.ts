@@ -1,6 +1,6 @@
 import type { TaskRecord } from "../../../model/task-record.ts";
 import type { TaskState } from "../../../model/task-state.ts";
-import type { QueueDepth, TaskStatus, TreeTask } from "../../storage.ts";
+import type { GetTaskParams, QueueDepth, TaskStatus, TreeTask } from "../../storage.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
 import { TASK_COLUMNS, TASK_TABLES, type TaskRow, toTaskRecords } from "./task-row.ts";
 
@@ -12,28 +12,30 @@ export function isOf(t: string, tenant: string): string {
   return `${t}.tenant || '' = ${tenant}`;
 }
 
+/** PostgreSQL knows `octet_length` without reading the text. */
+const BYTES = "(octet_length(t.spec) + coalesce(octet_length(t.result), 0))";
+
 export async function getTask(
   db: PostgresDatabase,
-  params: { tenant: string; id: string },
+  { tenant, id, bytesMax }: GetTaskParams,
 ): Promise<TaskRecord | null> {
   const rows = await db.readDurably<TaskRow>({
     name: "get_task",
-    text: `select ${TASK_COLUMNS} from ${TASK_TABLES} where t.id = $2 and ${isOf("t", "$1")}`,
-    values: [params.tenant, params.id],
+    text: `select ${TASK_COLUMNS} from ${TASK_TABLES}
+            where t.id = $2 and ${isOf("t", "$1")} and ($3::integer is null or ${BYTES} <= $3)`,
+    values: [tenant, id, bytesMax ?? null],
   });
   const [task] = await toTaskRecords(db, rows);
   return task ?? null;
 }
 
-/** PostgreSQL knows `octet_length` without reading the text. */
 export async function taskStatus(
   db: PostgresDatabase,
   params: { tenant: string; id: string },
 ): Promise<TaskStatus | null> {
   const [row] = await db.readDurably<TaskStatus>({
     name: "task_status",
-    text: `select t.agent, coalesce(l.state, t.resting_state) as state,
-                  octet_length(t.spec) + coalesce(octet_length(t.result), 0) as bytes
+    text: `select t.agent, coalesce(l.state, t.resting_state) as state, ${BYTES} as bytes
              from task t left join lease l on l.task_seq = t.seq where t.id = $2 and ${isOf("t", "$1")}`,
     values: [params.tenant, params.id],
   });

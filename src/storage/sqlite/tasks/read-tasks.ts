@@ -1,22 +1,27 @@
 import type { TaskRecord } from "../../../model/task-record.ts";
 import type { TaskState } from "../../../model/task-state.ts";
-import type { QueueDepth, TaskStatus, TreeTask } from "../../storage.ts";
+import type { GetTaskParams, QueueDepth, TaskStatus, TreeTask } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 import { TASK_COLUMNS, type TaskRow, taskTables, toTaskRecord } from "./task-row.ts";
 
+/** SQLite knows `octet_length` without reading the text. */
+const BYTES = "(octet_length(t.spec) + coalesce(octet_length(t.result), 0))";
+
 export async function getTask(
   db: SqliteDatabase,
-  params: { tenant: string; id: string },
+  { tenant, id, bytesMax }: GetTaskParams,
 ): Promise<TaskRecord | null> {
   return db.read(() => {
     const row = db
-      .prepare<TaskRow>(`select ${TASK_COLUMNS} from ${taskTables()} where t.tenant = ? and t.id = ?`)
-      .get(params.tenant, params.id);
+      .prepare<TaskRow>(
+        `select ${TASK_COLUMNS} from ${taskTables()}
+          where t.tenant = @tenant and t.id = @id and (@bytesMax is null or ${BYTES} <= @bytesMax)`,
+      )
+      .get({ tenant, id, bytesMax: bytesMax ?? null });
     return row === undefined ? null : toTaskRecord(db, row);
   });
 }
 
-/** SQLite knows `octet_length` without reading the text. */
 export async function taskStatus(
   db: SqliteDatabase,
   params: { tenant: string; id: string },
@@ -25,8 +30,7 @@ export async function taskStatus(
     () =>
       db
         .prepare<TaskStatus>(
-          `select t.agent, coalesce(l.state, t.resting_state) as state,
-                  octet_length(t.spec) + coalesce(octet_length(t.result), 0) as bytes
+          `select t.agent, coalesce(l.state, t.resting_state) as state, ${BYTES} as bytes
              from task t left join lease l on l.task_seq = t.seq where t.tenant = ? and t.id = ?`,
         )
         .get(params.tenant, params.id) ?? null,
