@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { Engine } from "../../engine/engine.ts";
 import type { EventLog } from "../../events/event-log.ts";
 import type { TaskWaiter } from "../../events/task-waiter.ts";
-import type { LocalReading, LocalTasks, SubmittedManyTask, TaskFilter } from "../../interface/tasks.ts";
+import type { LocalTasks, SizedReading, SubmittedManyTask, TaskFilter } from "../../interface/tasks.ts";
 import { NO_QUEUE_LIMIT } from "../../model/agent.ts";
 import type { Keyed, SubmittedBatch } from "../../model/batch.ts";
 import { RotaError } from "../../model/errors.ts";
@@ -278,7 +278,7 @@ export function createTasks(options: TasksOptions): LocalTasks {
     return related ? withDependencies(tasks) : tasks;
   }
 
-  async function find(taskId: string, reading?: LocalReading): Promise<TaskRecord> {
+  async function find(taskId: string, reading?: SizedReading): Promise<TaskRecord> {
     await admit(taskId, reading);
     const record = ownRecord(scope, await storage.tasks.get({ tenant, id: taskId }));
     if (record === null) throw notFound();
@@ -286,7 +286,7 @@ export function createTasks(options: TasksOptions): LocalTasks {
   }
 
   /** Announces the size of a task before it is read. */
-  async function admit(taskId: string, { onSize }: LocalReading = {}): Promise<void> {
+  async function admit(taskId: string, { onSize }: SizedReading = {}): Promise<void> {
     checkId(taskId);
     if (onSize === undefined) return;
     const status = ownRecord(scope, await storage.tasks.status({ tenant, id: taskId }));
