@@ -17,7 +17,7 @@ import type { Lanes } from "./lanes.ts";
 import type { Nodes } from "./nodes.ts";
 import type { Notifications, NotificationsOptions } from "./notifications.ts";
 import type { AgentOptions, ReloadOptions } from "./options.ts";
-import type { Runs, Schedules } from "./schedules.ts";
+import type { LocalSchedules, Runs, Schedules } from "./schedules.ts";
 import type { Sessions } from "./sessions.ts";
 import type { LocalTasks, Tasks } from "./tasks.ts";
 import type { Tenants } from "./tenants.ts";
@@ -109,7 +109,7 @@ export interface LocalTenant extends TenantApi {
   readonly tasks: LocalTasks;
   readonly workers: LocalWorkers;
   readonly bulks: LocalBulks;
-  readonly schedules: Schedules;
+  readonly schedules: LocalSchedules;
   events(options?: EventsOptions & LocalReading): Events;
   notifications(options?: NotificationsOptions & LocalReading): Notifications;
 }

@@ -5,6 +5,7 @@ import type { ChangesOf, InputOf, OrNull } from "../model/input/schema.ts";
 import type { Via } from "../model/provenance.ts";
 import type { RunStatus } from "../model/run.ts";
 import type { CatchUp, Overlap, ScheduleKind, SchedulePreview, ScheduleStatus } from "../model/schedule.ts";
+import type { SizedReading } from "./tasks.ts";
 
 /**
  * Schedules create tasks at due times, once or repeatedly. Each due time leaves a run. Objects are the same here and over HTTP,
@@ -60,6 +61,13 @@ export interface Schedules {
    * const { moments } = await rota.schedules.upcoming({ limit: 10 });
    */
   upcoming(filter?: UpcomingFilter): Promise<UpcomingMoments>;
+}
+
+/** Methods of a scheduler in this process, whose server charges callers for large schedules. */
+export interface LocalSchedules extends Schedules {
+  get(id: number, reading?: SizedReading): Promise<ScheduledTask>;
+  update(id: number, changes: ScheduleChanges, reading?: SizedReading): Promise<ScheduledTask>;
+  run(id: number, options?: { readonly mode?: RunMode }, reading?: SizedReading): Promise<RunAnswer>;
 }
 
 /** The runs of all schedules: every due time and its outcome. */

@@ -84,15 +84,15 @@ export interface LocalTasks extends Tasks {
   list(filter?: TaskFilter, options?: LocalListing): Promise<TaskPage>;
   listRows(filter?: TaskFilter, options?: LocalListing): Promise<TaskRowPage>;
   cancel(taskId: string, options?: CancelOptions, reading?: LocalListing): Promise<CancelledTask>;
-  get(taskId: string, reading?: LocalReading): Promise<Task>;
-  explain(taskId: string, reading?: LocalReading): Promise<Explanation>;
-  retry(taskId: string, options?: TaskRetryOptions, reading?: LocalReading): Promise<SubmittedTask>;
-  submitAgain(taskId: string, input?: SubmitInput, reading?: LocalReading): Promise<SubmittedTask>;
-  wait(taskId: string, options?: WaitOptions & LocalReading): Promise<Task>;
+  get(taskId: string, reading?: SizedReading): Promise<Task>;
+  explain(taskId: string, reading?: SizedReading): Promise<Explanation>;
+  retry(taskId: string, options?: TaskRetryOptions, reading?: SizedReading): Promise<SubmittedTask>;
+  submitAgain(taskId: string, input?: SubmitInput, reading?: SizedReading): Promise<SubmittedTask>;
+  wait(taskId: string, options?: WaitOptions & SizedReading): Promise<Task>;
 }
 
 /** For the server, which charges callers for large tasks, and lets other requests through between them. */
-export interface LocalReading {
+export interface SizedReading {
   /** Called with the stored size of a large task before it is read. The read waits for its promise, and fails if that rejects. */
   readonly onSize?: ((bytes: number) => Promise<void> | void) | undefined;
 }

@@ -26,7 +26,7 @@ import type {
   RotaState,
   TenantAccess,
 } from "../interface/rota.ts";
-import type { Runs, Schedules } from "../interface/schedules.ts";
+import type { LocalSchedules, Runs } from "../interface/schedules.ts";
 import type { Sessions } from "../interface/sessions.ts";
 import type { LocalTasks } from "../interface/tasks.ts";
 import type { Tenants } from "../interface/tenants.ts";
@@ -83,7 +83,7 @@ const CALLBACK_GRACE_MS = 5_000;
 export class LocalRota implements Rota {
   readonly tasks: LocalTasks;
   readonly sessions: Sessions;
-  readonly schedules: Schedules;
+  readonly schedules: LocalSchedules;
   readonly runs: Runs;
   readonly writs: Writs;
   readonly lanes: Lanes;

@@ -13,7 +13,7 @@ import type {
   LocalTenant,
   RotaState,
 } from "../interface/rota.ts";
-import type { Runs, Schedules } from "../interface/schedules.ts";
+import type { LocalSchedules, Runs } from "../interface/schedules.ts";
 import type { Sessions } from "../interface/sessions.ts";
 import type { LocalTasks } from "../interface/tasks.ts";
 import type { WaitingReasons } from "../interface/waiting.ts";
@@ -93,7 +93,7 @@ export class TenantRota implements LocalTenant {
   readonly tenant: string;
   readonly tasks: LocalTasks;
   readonly sessions: Sessions;
-  readonly schedules: Schedules;
+  readonly schedules: LocalSchedules;
   readonly runs: Runs;
   readonly writs: Writs;
   /** Carries out the writs in results of agents. */

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from "fastify";
-import type { LocalReading } from "../interface/tasks.ts";
+import type { SizedReading } from "../interface/tasks.ts";
 import { TurnBudget } from "../services/turn-budget.ts";
 
 /** JSON of this size takes some milliseconds to parse or to serialize. */
@@ -20,7 +20,7 @@ export class LargeJson {
   }
 
   /** Charges the caller of a request for a stored task before it is read. Throws `rate_limited`. */
-  paid({ charge }: FastifyRequest, as: CountsAs = "bytesOut"): LocalReading {
+  paid({ charge }: FastifyRequest, as: CountsAs = "bytesOut"): SizedReading {
     if (charge === null) return {};
     return {
       onSize: (bytes) => {
@@ -31,7 +31,7 @@ export class LargeJson {
   }
 
   /** The same for a change that is done already, and cannot be refused any more. */
-  owed({ charge }: FastifyRequest): LocalReading {
+  owed({ charge }: FastifyRequest): SizedReading {
     if (charge === null) return {};
     return {
       onSize: (bytes) => {

@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import type { SentMessage, SessionAnswer, SessionReply, StoppedTasks } from "../interface/sessions.ts";
-import type { LocalReading } from "../interface/tasks.ts";
+import type { SizedReading } from "../interface/tasks.ts";
 import { RotaError } from "../model/errors.ts";
 import { isTerminal } from "../model/task-state.ts";
 import type { CallerContext } from "./caller-context.ts";
@@ -17,7 +17,7 @@ export interface MessageRun {
   /** Whether to cancel the task when the caller disconnects. */
   readonly cancelOnDisconnect: boolean;
   /** How the ended task is read. */
-  readonly reading: LocalReading;
+  readonly reading: SizedReading;
 }
 
 export interface MessageRunsOptions {

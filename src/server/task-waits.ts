@@ -1,5 +1,5 @@
 import type { LocalKeys } from "../interface/keys.ts";
-import type { LocalReading } from "../interface/tasks.ts";
+import type { SizedReading } from "../interface/tasks.ts";
 import { RotaError } from "../model/errors.ts";
 import { optionalNumber } from "../model/input/field-checks.ts";
 import type { Task } from "../model/task.ts";
@@ -42,7 +42,7 @@ export class TaskWaits {
   async wait(
     callerContext: CallerContext,
     taskId: string,
-    { seconds, ...waiting }: { seconds: unknown; gone: AbortSignal } & LocalReading,
+    { seconds, ...waiting }: { seconds: unknown; gone: AbortSignal } & SizedReading,
   ): Promise<Task> {
     const timeoutMs = checkSeconds(seconds) * 1_000;
     return this.holding(callerContext, () =>
@@ -64,7 +64,7 @@ export class TaskWaits {
   async untilEnded(
     { key, rota: { tasks } }: CallerContext,
     taskId: string,
-    { timeoutMs, gone, onSize }: { readonly timeoutMs: number; readonly gone: AbortSignal } & LocalReading,
+    { timeoutMs, gone, onSize }: { readonly timeoutMs: number; readonly gone: AbortSignal } & SizedReading,
   ): Promise<Task> {
     const watch = key === null ? null : this.#keys.watch(key);
     const signal = AbortSignal.any([gone, this.#closing.signal, ...(watch === null ? [] : [watch.gone])]);

@@ -2,8 +2,11 @@ import { isDeepStrictEqual } from "node:util";
 import type { CreatedBy } from "../model/provenance.ts";
 import type { TaskSpec } from "../model/task.ts";
 
-/** The longest joined message, in characters: about what a task may take. */
-export const JOINED_MAX = 1_000_000;
+/**
+ * The longest joined message, in characters. Each further message reads and writes all of it: with a million characters a hundred short
+ * messages a second would take the whole process.
+ */
+export const JOINED_MAX = 65_536;
 
 /**
  * A message with the text of a later one added. Null if they would be too long together, one is no message, or they have

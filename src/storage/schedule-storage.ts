@@ -22,9 +22,11 @@ export interface ScheduleStorage {
   create(params: NewSchedule): Promise<ScheduleRecord>;
   get(params: ScheduleName): Promise<ScheduleRecord | null>;
   /** The last changed first; with `below`: those with a smaller id, highest id first. */
+  /** The bytes of its message or other work and of its `metadata`, as stored, without reading them. Null: there is none. */
+  size(params: ScheduleName): Promise<number | null>;
   list(params: ListSchedulesParams): Promise<ScheduleRecord[]>;
   count(params: ScheduleSelection): Promise<number>;
-  /** By id, those after `after`. */
+  /** By id, those after `after`; fewer than `limit` if they are large, but at least one while there are more. */
   page(params: { tenant: string; after: number; limit: number }): Promise<ScheduleRecord[]>;
   /**
    * Changes the given fields. A schedule that is no longer active has no due time, and one whose status is given is no longer
@@ -55,7 +57,8 @@ export interface ScheduleStorage {
    * Schedules that are due, at most `limit`, taken from their tenants in turn: the longest due of each tenant, then the second
    * of each, and so on. The first turn belongs to the first tenant after `after`, by id; the order wraps around. If more than
    * `limit` are due, each of the first `limit` tenants in that order gets an equal share of `limit`, rounded down. So a tenant
-   * with many due schedules neither delays others nor makes the call slower.
+   * with many due schedules neither delays others nor makes the call slower. Of large schedules a tenant gets fewer: the first
+   * ones that take up to `DUE_BYTES` together, and at least one.
    */
   due(params: DueParams): Promise<ScheduleRecord[]>;
   /** When the next schedule is due, of one tenant or of all; null: none is. */
@@ -106,7 +109,13 @@ export interface ScheduleSelection {
 export interface ListSchedulesParams extends ScheduleSelection {
   readonly limit: number;
   readonly below?: number;
+  /** The list ends with the first schedule with which the large fields take more than this. Left out: no limit. */
+  readonly bytesMax?: number;
 }
+
+/** Bytes of the large fields of schedules that one page reads, and one call of `due` for each tenant. */
+export const SCHEDULE_PAGE_BYTES = 1_048_576;
+export const DUE_BYTES = 131_072;
 
 export interface ScheduleName {
   readonly tenant: string;

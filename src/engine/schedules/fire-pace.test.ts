@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { withLazyJson } from "../../storage/lazy-json.ts";
 import { FirePace } from "./fire-pace.ts";
 
 function makePace(perSecond: number | null = 2) {
@@ -54,4 +55,20 @@ test("tenants that are idle again are forgotten", () => {
     expect(fire(`t${n} `)).toBe(`t${n} `);
   }
   expect(fire("t0 ")).toBe("t0 ");
+});
+
+test("a large schedule counts as many, and one fires even if it counts more than the bucket holds", () => {
+  const state = { now: 0 };
+  const pace = new FirePace({ perSecond: () => 1, monotonic: () => state.now });
+  const large = withLazyJson<{ tenant: string; work: unknown }, "work">(
+    { tenant: "a" },
+    { work: JSON.stringify("x".repeat(40_000)) },
+  );
+  expect(pace.allowed([large, { tenant: "a" }])).toEqual([large]);
+  pace.used([large]);
+  // 40 000 bytes are 20 fires: ten more than were in the bucket.
+  state.now = 10_900;
+  expect(pace.allowed([{ tenant: "a" }])).toEqual([]);
+  state.now = 11_000;
+  expect(pace.allowed([{ tenant: "a" }])).toHaveLength(1);
 });

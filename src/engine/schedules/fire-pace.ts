@@ -1,3 +1,5 @@
+import { largeBytesOf } from "../../storage/lazy-json.ts";
+
 /** A tenant that has been idle may fire this many seconds' worth at once: schedules of many users are often due at the same hour. */
 const BURST_SEC = 10;
 /**
@@ -5,6 +7,8 @@ const BURST_SEC = 10;
  * transaction of its own and each task be claimed by itself: on PostgreSQL, 200 of them a second kept other writes waiting.
  */
 const TOGETHER_SEC = 0.1;
+/** A fire of a large schedule counts as several: its task is written, read and run. */
+const BYTES_PER_FIRE = 2_048;
 /** Beyond this many, tenants with a full bucket are forgotten. */
 const KEPT_MAX = 1_000;
 
@@ -37,18 +41,19 @@ export class FirePace {
       return [...due];
     }
     const left = new Map<string, number>();
-    return due.filter(({ tenant }) => {
+    return due.filter((schedule) => {
+      const { tenant } = schedule;
       const now = left.get(tenant) ?? this.#spendable(tenant, perSecond);
-      left.set(tenant, now - 1);
+      left.set(tenant, now - firesOf(schedule));
       return now >= 1;
     });
   }
 
-  /** These have fired. */
+  /** These fire. The bucket may go into debt, so that a large schedule fires at all, and delays the next ones. */
   used(fired: readonly { readonly tenant: string }[]): void {
     const perSecond = this.#options.perSecond();
     if (perSecond === null) return;
-    for (const { tenant } of fired) this.#filled(tenant, perSecond).left -= 1;
+    for (const schedule of fired) this.#filled(schedule.tenant, perSecond).left -= firesOf(schedule);
     if (this.#buckets.size > KEPT_MAX) this.#forgetFull(perSecond);
   }
 
@@ -72,4 +77,8 @@ export class FirePace {
       if (this.#filled(tenant, perSecond).left >= perSecond * BURST_SEC) this.#buckets.delete(tenant);
     }
   }
+}
+
+function firesOf(schedule: object): number {
+  return Math.max(Math.ceil(largeBytesOf(schedule) / BYTES_PER_FIRE), 1);
 }

@@ -68,7 +68,7 @@ export class Rewinder extends Service<RewinderOptions> {
       if (isAhead(schedule, storageClock.now())) await this.#rewind(schedule, schedule, corrected);
     const last = page.at(-1);
     this.#left =
-      last === undefined || page.length < PAGE
+      last === undefined
         ? { tenants: others, after: 0, corrected }
         : { tenants: [tenant, ...others], after: last.id, corrected };
   }

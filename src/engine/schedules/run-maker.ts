@@ -9,6 +9,7 @@ import type { TakenTimes } from "../../schedules/open-spans.ts";
 import { heldUntil } from "../../schedules/stand-still.ts";
 import { isStorageAway } from "../../services/storage-away.ts";
 import type { StorageClock } from "../../services/storage-clock.ts";
+import { largeBytesOf } from "../../storage/lazy-json.ts";
 import type {
   EndedTask,
   Fire,
@@ -33,6 +34,8 @@ import {
 
 /** Rows that one transaction writes, so that other writes do not wait for long. One schedule alone may have more. */
 const ROWS_MAX = 100;
+/** The same in bytes of large schedules, whose tasks take long to write. */
+const BYTES_MAX = 131_072;
 /** How long one turn computes due times: after a long downtime there may be many to count. */
 const PLANNING_MS = 20;
 /** Due times with a run that one plan reads. */
@@ -108,7 +111,7 @@ export class RunMaker {
     ]);
     const began = monotonic();
     const fires: Fire[] = [];
-    let rows = 0;
+    let [rows, bytes] = [0, 0];
     for (const [index, schedule] of due.entries()) {
       const fire = this.#fireDue(schedule, {
         isOrphan: orphans.has(agentKey(schedule)),
@@ -117,7 +120,8 @@ export class RunMaker {
         taken: taken[index],
       });
       rows += fire.runs.length;
-      if (rows > ROWS_MAX && fires.length > 0) break;
+      bytes += fire.runs.length * largeBytesOf(schedule);
+      if ((rows > ROWS_MAX || bytes > BYTES_MAX) && fires.length > 0) break;
       fires.push(fire);
       if (monotonic() - began > PLANNING_MS) break;
     }
@@ -196,7 +200,7 @@ export class RunMaker {
         nextAt = Math.min(nextAt, (await this.#resume(schedule)) ?? Number.POSITIVE_INFINITY);
       }
       const last = page.at(-1);
-      if (last === undefined || page.length < PAGE) break;
+      if (last === undefined) break;
       after = last.id;
     }
     return nextAt === Number.POSITIVE_INFINITY ? null : nextAt;

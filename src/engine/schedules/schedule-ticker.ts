@@ -104,7 +104,7 @@ export class ScheduleTicker extends Service<ScheduleTickerOptions> implements Sc
     const fires = await runs.plan(allowed);
     // `closeDown` may have been called while the storage was read.
     if (this.#closed) return LOOK_MS;
-    pace.used(fires);
+    pace.used(allowed.slice(0, fires.length));
     const last = fires.length < allowed.length ? fires.at(-1) : due.at(-1);
     this.#lastTenant = last?.tenant ?? this.#lastTenant;
     const moved = await runs.write(fires);

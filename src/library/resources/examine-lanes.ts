@@ -26,7 +26,7 @@ export async function examineLanes(options: ExamineLanesOptions): Promise<Map<st
       const page = await storage.schedules.page({ tenant, after, limit: PAGE });
       for (const { id, lane } of page) name(tenant, `Schedule #${id}`, lane);
       await onSlice(page.length);
-      after = page.length < PAGE ? undefined : page.at(-1)?.id;
+      after = page.at(-1)?.id;
     }
   }
   return found;

@@ -52,7 +52,7 @@ export async function examineSchedules(options: ExamineSchedulesOptions): Promis
       await options.onSlice(1);
     }
     const last = page.at(-1);
-    if (last === undefined || page.length < PAGE) return { schedules, moments, findings };
+    if (last === undefined) return { schedules, moments, findings };
     after = last.id;
   }
 }

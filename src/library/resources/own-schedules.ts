@@ -43,17 +43,17 @@ export function ownSchedules(
     ...schedules,
     create: async (input, options) => schedules.create(await own(input), options),
     dryRun: async (input) => schedules.dryRun(await own(input)),
-    async update(id, changes) {
+    async update(id, changes, reading) {
       await checkOwn(id);
-      return schedules.update(id, await own(changes));
+      return schedules.update(id, await own(changes), reading);
     },
     async delete(id, options) {
       await checkOwn(id);
       return schedules.delete(id, options);
     },
-    async run(id, options) {
+    async run(id, options, reading) {
       await checkOwn(id);
-      return schedules.run(id, options);
+      return schedules.run(id, options, reading);
     },
   };
 }

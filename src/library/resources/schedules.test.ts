@@ -255,3 +255,21 @@ test("a preview of many due times lets other work through again and again", asyn
   expect((await previewed).next).toHaveLength(1_000);
   expect(turns).toBeGreaterThanOrEqual(1_000 / STEPS_PER_TURN - 1);
 });
+
+test("a page ends early if its schedules are large, and the pages after it have the others, each once", async () => {
+  const { rota } = await openTestRota();
+  const sizes = [10, 700_000, 10, 1_000_000, 600_000, 10, 10];
+  for (const size of sizes)
+    await rota.schedules.create({ schedule: "every day", message: "x".repeat(size), enabled: false });
+  const pages: number[][] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await rota.schedules.list({ limit: 3, ...(cursor === undefined ? {} : { cursor }) });
+    pages.push(page.schedules.map(({ id }) => id));
+    cursor = page.next_cursor ?? undefined;
+  } while (cursor !== undefined);
+  expect(pages.flat().sort()).toEqual([1, 2, 3, 4, 5, 6, 7]);
+  expect(pages[0]).toEqual([7, 6, 5]);
+  expect(pages.every(({ length }) => length <= 3)).toBe(true);
+  expect(pages.some((page) => page.includes(4) && page.includes(5))).toBe(false);
+});

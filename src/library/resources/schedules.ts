@@ -1,7 +1,8 @@
 import type { ScheduleRunner } from "../../engine/schedules/schedule-ticker.ts";
 import type { EventLog } from "../../events/event-log.ts";
 import type { NotificationLog } from "../../events/notification-log.ts";
-import type { CreatedSchedule, NewScheduleInput, Schedules } from "../../interface/schedules.ts";
+import type { CreatedSchedule, LocalSchedules, NewScheduleInput } from "../../interface/schedules.ts";
+import type { SizedReading } from "../../interface/tasks.ts";
 import { RotaError } from "../../model/errors.ts";
 import { invalidField, preview } from "../../model/input/field-checks.ts";
 import { refuseMasks } from "../../model/input/masked-input.ts";
@@ -98,7 +99,7 @@ export interface CreateOptions {
 type Home = Pick<ScheduleRecord, "sessionKey" | "conversationId">;
 
 /** The schedules API with options that only this process uses. */
-export interface WrittenSchedules extends Schedules {
+export interface WrittenSchedules extends LocalSchedules {
   create(input: NewScheduleInput, options?: CreateOptions): Promise<CreatedSchedule>;
   /** `sparesRunning`: running tasks are not cancelled. */
   delete(id: number, options?: { readonly sparesRunning?: boolean }): Promise<{ readonly deleted: true }>;
@@ -112,8 +113,10 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
 
   const { tenant } = scope;
 
-  async function find(id: number): Promise<ScheduleRecord> {
-    const record = isSerialId(id) ? ownRecord(scope, await storage.schedules.get({ tenant, id })) : null;
+  async function find(id: number, { onSize }: SizedReading = {}): Promise<ScheduleRecord> {
+    if (!isSerialId(id)) throw notFound();
+    await onSize?.((await storage.schedules.size({ tenant, id })) ?? 0);
+    const record = ownRecord(scope, await storage.schedules.get({ tenant, id }));
     if (record === null) throw notFound();
     return record;
   }
@@ -305,11 +308,12 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
       };
     },
 
-    async get(id) {
-      return toScheduledTask(await find(id), redactor());
+    async get(id, reading) {
+      return toScheduledTask(await find(id, reading), redactor());
     },
 
-    async update(id, changes) {
+    async update(id, changes, reading) {
+      if (isSerialId(id)) await reading?.onSize?.((await storage.schedules.size({ tenant, id })) ?? 0);
       checkOpen();
       const wanted = parseScheduleChanges(changes, { timeoutMaxMs: timeoutMaxMs() });
       await letOthersThrough(changes);
@@ -343,11 +347,12 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
       }
     },
 
-    async run(id, runOptions) {
+    async run(id, runOptions, reading) {
       checkOpen();
       const mode = parseRunMode(runOptions);
       if (!isSerialId(id)) throw notFound();
       if (scope.agent !== undefined) await find(id);
+      await reading?.onSize?.((await storage.schedules.size({ tenant, id })) ?? 0);
       await Promise.all([eventLog.tried, notificationLog.tried]);
       // Here the caller gets `quota_exceeded`; a run at a due time is stored with that reason instead.
       // What is due would run without the caller as well.

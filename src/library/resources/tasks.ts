@@ -1,5 +1,5 @@
 import type { TaskWaiter } from "../../events/task-waiter.ts";
-import type { LocalReading, LocalTasks, TaskFilter } from "../../interface/tasks.ts";
+import type { SizedReading, LocalTasks, TaskFilter } from "../../interface/tasks.ts";
 import { RotaError } from "../../model/errors.ts";
 import { optionalBoolean } from "../../model/input/field-checks.ts";
 import { parseTaskFilter } from "../../model/input/task-filter-input.ts";
@@ -49,7 +49,7 @@ export function createTasks(options: TasksOptions): LocalTasks {
   const { submit, dryRun, submitMany, submitBatch } = createTaskSubmits(options);
   const { tenant } = scope;
 
-  async function find(taskId: string, reading?: LocalReading): Promise<TaskRecord> {
+  async function find(taskId: string, reading?: SizedReading): Promise<TaskRecord> {
     checkId(taskId);
     const name = { tenant, id: taskId };
     if (reading?.onSize !== undefined) {
@@ -64,7 +64,7 @@ export function createTasks(options: TasksOptions): LocalTasks {
   }
 
   /** Announces the size of a task before it is read. */
-  async function admit(taskId: string, { onSize }: LocalReading = {}): Promise<void> {
+  async function admit(taskId: string, { onSize }: SizedReading = {}): Promise<void> {
     checkId(taskId);
     if (onSize === undefined) return;
     const status = ownRecord(scope, await storage.tasks.status({ tenant, id: taskId }));

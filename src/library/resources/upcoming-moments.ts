@@ -18,7 +18,7 @@ export async function upcomingMoments(
     const records = await storage.schedules.page({ tenant, after, limit: SLICE });
     for (const record of records) upcoming.add(toDueSchedule(record));
     const last = records.at(-1);
-    if (last === undefined || records.length < SLICE) break;
+    if (last === undefined) break;
     after = last.id;
     await yieldToOthers();
   }

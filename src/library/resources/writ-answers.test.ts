@@ -287,7 +287,7 @@ describe("an answer", () => {
     const { rota, ask, log } = await open(repeat, {
       meddler: {
         before: ({ operation }) => {
-          if (operation === "schedules.list") throw away();
+          if (operation === "schedules.count") throw away();
           if (operation === "schedules.get") throw new TypeError("a fault of ours");
         },
       },

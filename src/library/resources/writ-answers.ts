@@ -96,8 +96,7 @@ export class WritAnswers {
     }
     const { tenant, storage } = this.#options;
     const limit = AGENT_SCHEDULES_MAX;
-    const active = await storage.schedules.list({ tenant, agent, status: "active", limit });
-    if (active.length < limit) return;
+    if ((await storage.schedules.count({ tenant, agent, status: "active" })) < limit) return;
     throw new RotaError("conflict", `${limit} schedules are active, which is the limit: cancel one first`);
   }
 

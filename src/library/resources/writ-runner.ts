@@ -16,7 +16,7 @@ import {
   scheduledBlock,
 } from "../../schedules/writ-answer.ts";
 import { localZone } from "../../schedules/zone.ts";
-import type { ScheduleRecord, Storage } from "../../storage/storage.ts";
+import { SCHEDULE_PAGE_BYTES, type ScheduleRecord, type Storage } from "../../storage/storage.ts";
 import type { WrittenSchedules } from "./schedules.ts";
 
 /** The most schedules listed of each status. More would fill an agent's context. */
@@ -102,9 +102,9 @@ export class WritRunner {
     const { tenant, storage } = this.#options;
     const found = await Promise.all(
       (["active", "paused"] as const).map(async (status) => {
-        const listed = await storage.schedules.list({ tenant, agent, status, limit: LISTED_MAX });
-        const isCut = listed.length === LISTED_MAX;
-        const count = isCut ? await storage.schedules.count({ tenant, agent, status }) : listed.length;
+        const bounds = { limit: LISTED_MAX, bytesMax: SCHEDULE_PAGE_BYTES };
+        const listed = await storage.schedules.list({ tenant, agent, status, ...bounds });
+        const count = await storage.schedules.count({ tenant, agent, status });
         return { listed, more: Math.max(count - listed.length, 0) };
       }),
     );

@@ -128,7 +128,12 @@ function chargedReads(rota: LocalTenant, request: FastifyRequest, largeJson: Lar
       submitAgain: (id, input) => tasks.submitAgain(id, input, working),
     },
     sessions,
-    schedules,
+    schedules: {
+      ...schedules,
+      get: (id) => schedules.get(id, reading),
+      update: (id, changes) => schedules.update(id, changes, working),
+      run: (id, options) => schedules.run(id, options, working),
+    },
     runs,
     agents,
   };

@@ -30,7 +30,7 @@ import { isDryRun, toSerialId, withNumbers } from "./query-values.ts";
 import { requiredRole } from "./required-role.ts";
 
 /** Schedules: create, read, change and run them, and read their runs. */
-export const scheduleRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => {
+export const scheduleRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { largeJson }) => {
   app.post("/schedules", requiredRole("submit", createSchedule), async (request, reply) => {
     const { rota, headers, body, query } = request;
     refuseKey(headers["idempotency-key"], "schedules have none; leave it out");
@@ -63,21 +63,26 @@ export const scheduleRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => 
       rota.schedules.upcoming(withNumbers(query, "from", "to", "limit", "per_schedule") as UpcomingFilter),
   );
 
-  app.get("/schedules/:id", requiredRole("readOwn", getSchedule), async ({ rota, params }) => ({
-    scheduled_task: await rota.schedules.get(toSerialId(params.id)),
+  app.get("/schedules/:id", requiredRole("readOwn", getSchedule), async (request) => ({
+    scheduled_task: await request.rota.schedules.get(toSerialId(request.params.id), largeJson.paid(request)),
   }));
 
-  app.patch("/schedules/:id", requiredRole("submit", updateSchedule), async ({ rota, params, body }) => ({
-    scheduled_task: await rota.schedules.update(toSerialId(params.id), body as ScheduleChanges),
-  }));
+  app.patch("/schedules/:id", requiredRole("submit", updateSchedule), async (request) => {
+    const { rota, params, body } = request;
+    const changing = largeJson.paid(request, "bytesIn");
+    const changes = body as ScheduleChanges;
+    return { scheduled_task: await rota.schedules.update(toSerialId(params.id), changes, changing) };
+  });
 
   app.delete("/schedules/:id", requiredRole("submit", deleteSchedule), async ({ rota, params }) =>
     rota.schedules.delete(toSerialId(params.id)),
   );
 
-  app.post("/schedules/:id/run", requiredRole("submit", runSchedule), async ({ rota, params, body }) =>
-    rota.schedules.run(toSerialId(params.id), body as { mode?: RunMode }),
-  );
+  app.post("/schedules/:id/run", requiredRole("submit", runSchedule), async (request) => {
+    const { rota, params, body } = request;
+    const running = largeJson.paid(request, "bytesIn");
+    return rota.schedules.run(toSerialId(params.id), body as { mode?: RunMode }, running);
+  });
 
   app.get(
     "/schedules/:id/runs",

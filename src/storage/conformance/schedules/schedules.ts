@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { SCHEDULE_DELETED } from "../../../model/schedule.ts";
-import type { StorageSignal } from "../../storage.ts";
+import { SCHEDULE_DELETED, type ScheduleWork } from "../../../model/schedule.ts";
+import type { ScheduleRecord, StorageSignal } from "../../storage.ts";
 import { AGENT, type OpenWorld, only, TENANT } from "../world.ts";
 import {
   create,
@@ -20,6 +20,54 @@ import {
 
 /** What is stored of schedules, and how their status changes. */
 export function describeSchedules(open: OpenWorld): void {
+  describe("large schedules", () => {
+    const LARGE: ScheduleWork = { kind: "custom", payload: { text: "é".repeat(200_000) } };
+    const ids = (records: readonly ScheduleRecord[]) => records.map(({ id }) => id);
+
+    test("are kept with all that was said of them", async () => {
+      const world = await open();
+      const metadata = { text: "x".repeat(20_000) };
+      const { tenant, id } = await create(world, { definition: { work: LARGE, metadata } });
+      const kept = await world.storage.schedules.get({ tenant, id });
+      expect({ ...kept }).toMatchObject({ work: LARGE, metadata });
+    });
+
+    test("are measured without being read", async () => {
+      const world = await open();
+      const { tenant, id } = await create(world, { definition: { work: LARGE } });
+      const bytes = (await world.storage.schedules.size({ tenant, id })) ?? 0;
+      expect(bytes).toBeGreaterThan(400_000);
+      expect(bytes).toBeLessThan(401_000);
+      expect(await world.storage.schedules.size({ tenant: "other", id })).toBeNull();
+    });
+
+    test("end a list with the one that makes it too large, and a page", async () => {
+      const world = await open();
+      const made: ScheduleRecord[] = [];
+      for (let count = 0; count < 5; count += 1)
+        made.push(await create(world, { definition: { work: LARGE } }));
+      const newest = ids(made).reverse();
+      const list = { tenant: TENANT, limit: 10 };
+      const { schedules } = world.storage;
+      expect(ids(await schedules.list(list))).toEqual(newest);
+      expect(ids(await schedules.list({ ...list, bytesMax: 900_000 }))).toEqual(newest.slice(0, 3));
+      expect(ids(await schedules.list({ ...list, bytesMax: 1 }))).toEqual(newest.slice(0, 1));
+      const below = made[3]?.id ?? 0;
+      expect(ids(await schedules.list({ ...list, below, bytesMax: 1 }))).toEqual([below - 1]);
+      const page = ids(await schedules.page({ tenant: TENANT, after: 0, limit: 10 }));
+      expect(page).toEqual(ids(made).slice(0, 3));
+    });
+
+    test("come few at a time when they are due, and those of each tenant do", async () => {
+      const world = await open();
+      const made: ScheduleRecord[] = [];
+      for (const tenant of [TENANT, TENANT, "zeta"])
+        made.push(await create(world, { definition: { work: LARGE }, tenant }));
+      const due = await world.storage.schedules.due({ limit: 10 });
+      expect(new Set(ids(due))).toEqual(new Set([made[0]?.id, made[2]?.id]));
+    });
+  });
+
   describe("a schedule", () => {
     test("is kept with all that was said of it", async () => {
       const world = await open();

@@ -344,6 +344,19 @@ function describeCollect(open: OpenWorld): void {
       expect(idsOf(await world.claim({ limit: 9 }))).toEqual(["one"]);
     });
 
+    test.each(["queue", "collect"] as const)(
+      "of mode %s is not joined beyond 65 536 characters",
+      async (mode) => {
+        const world = await open();
+        const merged = async (id: string, length: number) =>
+          accepted(await say(world, "é".repeat(length), { mode, task: { id } })).merged;
+        expect(await merged("first", 60_000)).toBe(false);
+        expect(await merged("fits", 5_535)).toBe(true);
+        expect(await merged("beyond", 1)).toBe(false);
+        expect(await merged("after", 1)).toBe(true);
+      },
+    );
+
     test("are not joined with other modes, agents or lanes, or past anything that came between", async () => {
       const { world } = await openRunning(open);
       await collect(world, "one");

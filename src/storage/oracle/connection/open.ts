@@ -45,6 +45,7 @@ import {
   ofMaker,
   pageOfSchedules,
   pauseOfKey,
+  sizeOfSchedule,
   updateSchedule,
 } from "../schedules/schedules.ts";
 import { postAnswer } from "../sessions/post-answer.ts";
@@ -227,6 +228,7 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
     schedules: {
       create: on(createSchedule),
       get: on(getSchedule),
+      size: on(sizeOfSchedule),
       list: on(listSchedules),
       count: on(countSelected),
       page: on(pageOfSchedules),

@@ -1,4 +1,5 @@
 import { SCHEDULE_DELETED, type ScheduleStatus } from "../../../model/schedule.ts";
+import { largeBytesOf, withLazyJson } from "../../lazy-json.ts";
 import {
   type DeletedSchedule,
   type DeleteScheduleParams,
@@ -6,6 +7,7 @@ import {
   type MakerLimit,
   type NewSchedule,
   OLDEST_NAMED,
+  SCHEDULE_PAGE_BYTES,
   type ScheduleCounts,
   type ScheduleName,
   type ScheduleRecord,
@@ -109,13 +111,14 @@ export function getSchedule(state: OracleState, params: ScheduleName): ScheduleR
 
 export function listSchedules(
   state: OracleState,
-  { limit, below, ...selection }: ListSchedulesParams,
+  { limit, below, bytesMax = Number.POSITIVE_INFINITY, ...selection }: ListSchedulesParams,
 ): ScheduleRecord[] {
-  return select(state, selection)
+  const records = select(state, selection)
     .filter(({ id }) => below === undefined || id < below)
     .sort((a, b) => (below === undefined ? b.updatedAt - a.updatedAt : 0) || b.id - a.id)
     .slice(0, limit)
     .map(toScheduleRecord);
+  return upToBytes(records, bytesMax);
 }
 
 export function countSelected(state: OracleState, selection: ScheduleSelection): number {
@@ -133,10 +136,28 @@ export function pageOfSchedules(
   state: OracleState,
   { tenant, after, limit }: { tenant: string; after: number; limit: number },
 ): ScheduleRecord[] {
-  return state.schedules
+  const records = state.schedules
     .filter((schedule) => schedule.tenant === tenant && schedule.id > after)
     .slice(0, limit)
     .map(toScheduleRecord);
+  return upToBytes(records, SCHEDULE_PAGE_BYTES);
+}
+
+export function sizeOfSchedule(state: OracleState, name: ScheduleName): number | null {
+  const schedule = scheduleOf(state, name);
+  return schedule === undefined
+    ? null
+    : Buffer.byteLength(JSON.stringify([schedule.work, schedule.metadata]));
+}
+
+/** The first schedules, up to the one with which their large fields take more than `bytesMax`. */
+function upToBytes(records: readonly ScheduleRecord[], bytesMax: number): ScheduleRecord[] {
+  let bytes = 0;
+  return records.filter((record) => {
+    const isFull = bytes > bytesMax;
+    bytes += largeBytesOf(record);
+    return !isFull;
+  });
 }
 
 export function updateSchedule(state: OracleState, params: UpdateScheduleParams): ScheduleRecord | null {
@@ -197,8 +218,12 @@ export function countSchedules(state: OracleState, { tenant }: { tenant: string 
   };
 }
 
-export function toScheduleRecord({ source: _source, ...record }: OracleSchedule): ScheduleRecord {
-  return copyJson(record);
+export function toScheduleRecord(schedule: OracleSchedule): ScheduleRecord {
+  const { source: _source, work, metadata, ...record } = schedule;
+  return withLazyJson<ScheduleRecord, "work" | "metadata">(copyJson(record), {
+    work: JSON.stringify(work),
+    metadata: metadata === null ? null : JSON.stringify(metadata),
+  });
 }
 
 export function earliest(schedules: readonly OracleSchedule[]): number | null {

@@ -1,8 +1,8 @@
 import { inTurns } from "../../in-turns.ts";
-import type { DueParams, ScheduleRecord } from "../../storage.ts";
+import { DUE_BYTES, type DueParams, type ScheduleRecord } from "../../storage.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
 import { oneRow } from "../connection/one-row.ts";
-import { type ScheduleRow, toScheduleRecord } from "./schedule-row.ts";
+import { SCHEDULE_BYTES, type ScheduleRow, toScheduleRecord } from "./schedule-row.ts";
 
 export async function dueSchedules(
   db: PostgresDatabase,
@@ -10,7 +10,12 @@ export async function dueSchedules(
 ): Promise<ScheduleRecord[]> {
   const rows = await db.write<ScheduleRow>({
     name: "due_schedules",
-    text: "select * from due_schedules($1, $2, $3)",
+    // The large texts of those that are left out are not read.
+    text: `select d.* from (
+             select s.*, row_number() over w as nth,
+                    sum(${SCHEDULE_BYTES}) over w as up_to
+               from due_schedules($1, $2, $3) s window w as (partition by tenant order by next_fire_at, id)) d
+            where nth = 1 or up_to <= ${DUE_BYTES} order by next_fire_at, id`,
     values: [limit, after],
   });
   return inTurns(rows, after).map(toScheduleRecord);

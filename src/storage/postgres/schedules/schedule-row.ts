@@ -1,5 +1,6 @@
 import { scheduleKind } from "../../../model/rule.ts";
 import type { ScheduleWork } from "../../../model/schedule.ts";
+import { withLazyJson } from "../../lazy-json.ts";
 import { scheduleWorkText } from "../../schedule-work-text.ts";
 import type { NewSchedule, ScheduleDefinition, ScheduleRecord, UpdateScheduleParams } from "../../storage.ts";
 import { cleanText } from "../connection/text.ts";
@@ -49,13 +50,16 @@ export interface ScheduleRow {
   readonly provenance: string | null;
 }
 
+/** The bytes of its fields that can be large. PostgreSQL knows `octet_length` without reading the text. */
+export const SCHEDULE_BYTES =
+  "octet_length(message) + coalesce(octet_length(work), 0) + coalesce(octet_length(metadata), 0)";
+
 export function toScheduleRecord(row: ScheduleRow): ScheduleRecord {
-  return {
+  const record = {
     id: Number(row.id),
     tenant: row.tenant,
     name: row.name,
     agent: row.agent,
-    work: row.work === null ? { kind: "message", message: JSON.parse(row.message) } : JSON.parse(row.work),
     phrase: row.phrase,
     rule: JSON.parse(row.rule),
     anchorAt: Number(row.anchor_at),
@@ -70,7 +74,6 @@ export function toScheduleRecord(row: ScheduleRow): ScheduleRecord {
     timeoutMs: toNumber(row.timeout_ms),
     lane: row.lane,
     priority: row.priority,
-    metadata: row.metadata === null ? null : JSON.parse(row.metadata),
     callbackUrl: row.callback_url,
     maxRuns: toNumber(row.max_runs),
     untilAt: toNumber(row.until_at),
@@ -92,6 +95,10 @@ export function toScheduleRecord(row: ScheduleRow): ScheduleRecord {
     held: row.held,
     provenance: row.provenance === null ? null : JSON.parse(row.provenance),
   };
+  return withLazyJson<ScheduleRecord, "work" | "metadata">(record, {
+    work: row.work ?? `{"kind":"message","message":${row.message}}`,
+    metadata: row.metadata,
+  });
 }
 
 /** The columns that a definition or a change sets; undefined: it leaves them out. */

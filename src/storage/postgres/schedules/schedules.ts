@@ -1,4 +1,5 @@
 import { SCHEDULE_DELETED } from "../../../model/schedule.ts";
+import { LARGE_LENGTH } from "../../lazy-json.ts";
 import {
   type DeletedSchedule,
   type DeleteScheduleParams,
@@ -6,6 +7,7 @@ import {
   type MakerLimit,
   type NewSchedule,
   OLDEST_NAMED,
+  SCHEDULE_PAGE_BYTES,
   type ScheduleCounts,
   type ScheduleRecord,
   type ScheduleSelection,
@@ -24,7 +26,13 @@ import { dueSchedules, nextScheduleAt } from "./due-schedules.ts";
 import { fireSchedules } from "./fire-schedules.ts";
 import { dueRows, rewindSchedule } from "./rewind-schedule.ts";
 import { getRun, listRuns, pruneRuns } from "./runs.ts";
-import { type ScheduleRow, toColumns, toMakerColumns, toScheduleRecord } from "./schedule-row.ts";
+import {
+  SCHEDULE_BYTES,
+  type ScheduleRow,
+  toColumns,
+  toMakerColumns,
+  toScheduleRecord,
+} from "./schedule-row.ts";
 import { openTasksOf } from "./write-runs.ts";
 
 export function postgresSchedules(db: PostgresDatabase): ScheduleStorage {
@@ -37,6 +45,14 @@ export function postgresSchedules(db: PostgresDatabase): ScheduleStorage {
         values: [tenant, id],
       });
       return row === undefined ? null : toScheduleRecord(row);
+    },
+    async size({ tenant, id }) {
+      const [row] = await db.readDurably<{ bytes: number }>({
+        name: "size_of_schedule",
+        text: `select ${SCHEDULE_BYTES} as bytes from schedule s where s.id = $2 and ${isOf("s", "$1")}`,
+        values: [tenant, id],
+      });
+      return row?.bytes ?? null;
     },
     list: (params) => listSchedules(db, params),
     count: (params) => countSelected(db, params),
@@ -78,8 +94,25 @@ function isOf(row: string, tenant: string): string {
   return `(${row}.tenant = ${tenant}) is true`;
 }
 
-export const PAGE_OF_SCHEDULES =
-  "select * from schedule where '' || tenant = $1 and id + 0 > $2 order by id + 0 limit $3";
+export const PAGE_OF_SCHEDULES = upToBytes(
+  "select * from schedule where '' || tenant = $1 and id + 0 > $2 order by id + 0 limit $3",
+  "id",
+  String(SCHEDULE_PAGE_BYTES),
+);
+
+/** The schedules of a query, up to the one with which their large texts take more than `bytesMax`. Those of the others are not read. */
+function upToBytes(query: string, order: string, bytesMax: string): string {
+  const bytes = [
+    ...["message", "work", "metadata"].map((text) => {
+      const length = `octet_length(${text})`;
+      return `case when ${length} >= ${LARGE_LENGTH} then ${length} else 0 end`;
+    }),
+  ].join(" + ");
+  return `select * from (
+            select q.*, sum(${bytes}) over (order by ${order} rows between unbounded preceding and 1 preceding) as before
+              from (${query}) q) p
+           where coalesce(before, 0) <= ${bytesMax} order by ${order}`;
+}
 
 async function createSchedule(db: PostgresDatabase, params: NewSchedule): Promise<ScheduleRecord> {
   const { tenant, definition, status, nextFireAt, source, provenance, maxSchedules = null, ofMaker } = params;
@@ -107,7 +140,7 @@ async function listSchedules(db: PostgresDatabase, params: ListSchedulesParams):
 }
 
 export function listOfSchedules(params: ListSchedulesParams): { text: string; values: unknown[] } {
-  const { tenant, status, agent, limit, below } = params;
+  const { tenant, status, agent, limit, below, bytesMax } = params;
   const values: unknown[] = [tenant, limit];
   const conditions = [
     below !== undefined
@@ -119,10 +152,10 @@ export function listOfSchedules(params: ListSchedulesParams): { text: string; va
   if (agent !== undefined) conditions.push(`agent = $${values.push(agent)}`);
   if (status !== undefined) conditions.push(`status = $${values.push(status)}`);
   const order = below === undefined ? "updated_at desc, id desc" : "id + 0 desc";
-  return {
-    text: `select * from schedule where ${conditions.join(" and ")} order by ${order} limit $2`,
-    values,
-  };
+  const query = `select * from schedule where ${conditions.join(" and ")} order by ${order} limit $2`;
+  if (bytesMax === undefined) return { text: query, values };
+  const inOrder = below === undefined ? order : "id desc";
+  return { text: upToBytes(query, inOrder, `$${values.push(bytesMax)}`), values };
 }
 
 async function countSelected(

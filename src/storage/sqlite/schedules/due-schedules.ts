@@ -1,12 +1,33 @@
 import { inTurns } from "../../in-turns.ts";
-import type { DueParams, ScheduleRecord } from "../../storage.ts";
+import { DUE_BYTES, type DueParams, type ScheduleRecord } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
-import { type ScheduleRow, toScheduleRecord } from "./schedule-row.ts";
+import { SCHEDULE_BYTES, type ScheduleRow, toScheduleRecord } from "./schedule-row.ts";
 
 export function dueSchedules(db: SqliteDatabase, { limit, after = "" }: DueParams): ScheduleRecord[] {
   const now = db.clock.now();
-  const rows = hasMore(db, now, limit) ? sharesOfTenants(db, { limit, after, now }) : allDue(db, now);
-  return inTurns(rows, after).map(toScheduleRecord);
+  const found = hasMore(db, now, limit) ? sharesOfTenants(db, { limit, after, now }) : allDue(db, now);
+  const read = db.prepare<ScheduleRow>("select * from schedule where id = ?");
+  return inTurns(withoutLarge(found), after).map(({ id }) => toScheduleRecord(read.get(id) as ScheduleRow));
+}
+
+/** A due schedule, without its fields. */
+interface FoundSchedule {
+  readonly id: number;
+  readonly tenant: string;
+  readonly bytes: number;
+}
+
+const FOUND = `id, tenant, ${SCHEDULE_BYTES} as bytes`;
+
+/** Those of each tenant that take up to `DUE_BYTES` together, and at least one. */
+function withoutLarge(found: readonly FoundSchedule[]): FoundSchedule[] {
+  const bytes = new Map<string, number>();
+  return found.filter(({ tenant, bytes: own }) => {
+    const before = bytes.get(tenant);
+    const sum = (before ?? 0) + own;
+    bytes.set(tenant, sum);
+    return before === undefined || sum <= DUE_BYTES;
+  });
 }
 
 /**
@@ -17,24 +38,24 @@ function hasMore(db: SqliteDatabase, now: number, limit: number): boolean {
   return beyond.get(now, limit) !== undefined;
 }
 
-function allDue(db: SqliteDatabase, now: number): ScheduleRow[] {
+function allDue(db: SqliteDatabase, now: number): FoundSchedule[] {
   return db
-    .prepare<ScheduleRow>("select * from schedule where next_fire_at <= ? order by next_fire_at, id")
+    .prepare<FoundSchedule>(`select ${FOUND} from schedule where next_fire_at <= ? order by next_fire_at, id`)
     .all(now);
 }
 
 function sharesOfTenants(
   db: SqliteDatabase,
   { limit, after, now }: Required<DueParams> & { now: number },
-): ScheduleRow[] {
+): FoundSchedule[] {
   const tenants = dueTenants(db, { above: after, upTo: null, limit, now });
   // Wraps around to the first tenants.
   if (tenants.length < limit) {
     tenants.push(...dueTenants(db, { above: "", upTo: after, limit: limit - tenants.length, now }));
   }
   const share = Math.floor(limit / tenants.length);
-  const find = db.prepare<ScheduleRow>(
-    "select * from schedule where tenant = ? and next_fire_at <= ? order by next_fire_at, id limit +?",
+  const find = db.prepare<FoundSchedule>(
+    `select ${FOUND} from schedule where tenant = ? and next_fire_at <= ? order by next_fire_at, id limit +?`,
   );
   return tenants.flatMap((tenant) => find.all(tenant, now, share));
 }

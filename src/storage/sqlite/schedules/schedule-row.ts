@@ -1,4 +1,5 @@
 import { jsonText } from "../../../model/text/json-text.ts";
+import { withLazyJson } from "../../lazy-json.ts";
 import { scheduleWorkText } from "../../schedule-work-text.ts";
 import type { NewSchedule, ScheduleDefinition, ScheduleRecord } from "../../storage.ts";
 
@@ -48,13 +49,16 @@ export interface ScheduleRow {
   readonly provenance: string | null;
 }
 
+/** The bytes of its fields that can be large. SQLite knows `octet_length` without reading the text. */
+export const SCHEDULE_BYTES =
+  "octet_length(message) + coalesce(octet_length(work), 0) + coalesce(octet_length(metadata), 0)";
+
 export function toScheduleRecord(row: ScheduleRow): ScheduleRecord {
-  return {
+  const record = {
     id: row.id,
     tenant: row.tenant,
     name: row.name,
     agent: row.agent,
-    work: row.work === null ? { kind: "message", message: row.message } : JSON.parse(row.work),
     phrase: row.phrase,
     rule: JSON.parse(row.rule),
     anchorAt: row.anchor_at,
@@ -69,7 +73,6 @@ export function toScheduleRecord(row: ScheduleRow): ScheduleRecord {
     timeoutMs: row.timeout_ms,
     lane: row.lane,
     priority: row.priority,
-    metadata: row.metadata === null ? null : JSON.parse(row.metadata),
     callbackUrl: row.callback_url,
     maxRuns: row.max_runs,
     untilAt: row.until_at,
@@ -91,6 +94,10 @@ export function toScheduleRecord(row: ScheduleRow): ScheduleRecord {
     held: row.held === 1,
     provenance: row.provenance === null ? null : JSON.parse(row.provenance),
   };
+  return withLazyJson<ScheduleRecord, "work" | "metadata">(record, {
+    work: row.work ?? `{"kind":"message","message":${JSON.stringify(row.message)}}`,
+    metadata: row.metadata,
+  });
 }
 
 /** The columns of a definition. */

@@ -1,4 +1,5 @@
 import { SCHEDULE_DELETED } from "../../../model/schedule.ts";
+import { largeBytesOf } from "../../lazy-json.ts";
 import {
   type DeletedSchedule,
   type DeleteScheduleParams,
@@ -6,6 +7,7 @@ import {
   type MakerLimit,
   type NewSchedule,
   OLDEST_NAMED,
+  SCHEDULE_PAGE_BYTES,
   type ScheduleName,
   type ScheduleRecord,
   type ScheduleSelection,
@@ -22,7 +24,13 @@ import { dueSchedules, nextDueAt } from "./due-schedules.ts";
 import { fireSchedules } from "./fire-schedules.ts";
 import { dueRows, rewindSchedule } from "./rewind-schedule.ts";
 import { getRun, listRuns, pruneRuns } from "./runs.ts";
-import { type ScheduleRow, toColumns, toMakerColumns, toScheduleRecord } from "./schedule-row.ts";
+import {
+  SCHEDULE_BYTES,
+  type ScheduleRow,
+  toColumns,
+  toMakerColumns,
+  toScheduleRecord,
+} from "./schedule-row.ts";
 import { removeSchedule } from "./steps/remove-schedule.ts";
 import { cancelOpenRuns } from "./steps/write-run.ts";
 
@@ -30,17 +38,20 @@ export function sqliteSchedules(db: SqliteDatabase): ScheduleStorage {
   return {
     create: (params) => db.transactDurably((tx) => createSchedule(tx, params)),
     get: (params) => db.read(() => findSchedule(db, params)),
+    size: (params) => db.read(() => sizeOf(db, params)),
     list: (params) => db.read(() => listSchedules(db, params)),
     count: (params) => db.read(() => countSelected(db, params)),
     page: (params) =>
       db.read(() =>
-        db
-          .prepare<ScheduleRow>(
-            `select * from schedule indexed by schedule_by_tenant
-              where tenant = @tenant and id > @after order by id limit +@limit`,
-          )
-          .all(params)
-          .map(toScheduleRecord),
+        upToBytes(
+          db
+            .prepare<ScheduleRow>(
+              `select * from schedule indexed by schedule_by_tenant
+                where tenant = @tenant and id > @after order by id limit +@limit`,
+            )
+            .iterate(params),
+          SCHEDULE_PAGE_BYTES,
+        ),
       ),
     update: (params) => db.transactDurably((tx) => updateSchedule(tx, params)),
     delete: (params) => db.transactDurably((tx) => deleteSchedule(tx, params)),
@@ -61,6 +72,13 @@ export function sqliteSchedules(db: SqliteDatabase): ScheduleStorage {
 function findSchedule(db: SqliteDatabase, { tenant, id }: ScheduleName): ScheduleRecord | null {
   const row = db.prepare<ScheduleRow>("select * from schedule where tenant = ? and id = ?").get(tenant, id);
   return row === undefined ? null : toScheduleRecord(row);
+}
+
+function sizeOf(db: SqliteDatabase, { tenant, id }: ScheduleName): number | null {
+  const row = db
+    .prepare<{ bytes: number }>(`select ${SCHEDULE_BYTES} as bytes from schedule where tenant = ? and id = ?`)
+    .get(tenant, id);
+  return row?.bytes ?? null;
 }
 
 function createSchedule(tx: Transaction, params: NewSchedule): ScheduleRecord {
@@ -153,7 +171,8 @@ function listSchedules(db: SqliteDatabase, params: ListSchedulesParams): Schedul
       ? `select * from ${selected} order by updated_at desc, id desc limit +@limit`
       : `select * from schedule
           where id in (select id from ${selected} and id < @below order by id desc limit +@limit) order by id desc`;
-  return db.prepare<ScheduleRow>(statement).all(params).map(toScheduleRecord);
+  const rows = db.prepare<ScheduleRow>(statement).iterate(params);
+  return upToBytes(rows, params.bytesMax ?? Number.POSITIVE_INFINITY);
 }
 
 function countSelected(db: SqliteDatabase, params: ScheduleSelection): number {
@@ -268,4 +287,17 @@ function countSchedules(db: SqliteDatabase, tenant: string) {
     )
     .get({ tenant });
   return row ?? { active: 0, paused: 0, running: 0, nextFireAt: null };
+}
+
+/** The first schedules, up to the one with which their large fields take more than `bytesMax`. */
+function upToBytes(rows: Iterable<ScheduleRow>, bytesMax: number): ScheduleRecord[] {
+  const records: ScheduleRecord[] = [];
+  let bytes = 0;
+  for (const row of rows) {
+    const record = toScheduleRecord(row);
+    records.push(record);
+    bytes += largeBytesOf(record);
+    if (bytes > bytesMax) break;
+  }
+  return records;
 }
