@@ -14,6 +14,7 @@ begin
   begin
     perform insert_tasks(v_now, p_forms, '{1,1}', array['warm-up', 'warm-up too'], p_spec || E'\n' || p_spec, '{1,2}', '[]',
                          1000000, 1000000, 1000000);
+    perform insert_tasks(v_now, p_forms, '{1}', array['warm-up alone'], p_spec, '{1}', '[]', 1000000, 1000000, 1000000);
     perform serve_exchanges(v_now, v_request, 2, true);
     -- One that runs and one that is held ahead end in a step for two requests.
     select array_agg(row(

@@ -6,8 +6,8 @@ import { readSql } from "./sql-file.ts";
 
 /**
  * A connection plans each statement of a function when it first runs it: the first insert, claim and finish of a connection take
- * 6–13 ms longer than the next. So a node lets each of its connections accept, start and end two tasks, of which one is held ahead,
- * in a transaction that is undone, before work arrives.
+ * 6–13 ms longer than the next. So a node lets each of its connections accept tasks, start and end two, of which one is held ahead, in a
+ * transaction that is undone, before work arrives.
  */
 export function warmUpStatement({
   node,

@@ -196,6 +196,95 @@ begin
   return row(v_first, v_forms, v_each)::inserted_forms;
 end $$;
 
+-- Inserts the only task of a call if it is ready, fits and has nothing to do with another: short statements take half the time of
+-- those that insert many. first_seq null: it did nothing. forms: see insert_tasks.
+create function insert_ready_task(
+  p_now bigint, p_forms json, p_id text, p_spec text, p_max_queue bigint, p_max_total bigint, p_max_agent bigint,
+  out first_seq bigint, out forms json)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+  k record;
+  v_queue record;
+  v_limits record;
+  v_rank bigint;
+  v_deadline bigint;
+  v_exempt integer;
+  v_is_first boolean;
+  v_ahead boolean;
+  v_room integer;
+  v_gained integer;
+  v_disabled boolean;
+  v_refreshed boolean;
+begin
+  select * into k from json_to_recordset(p_forms) as j(
+    tenant text, agent text, lane text, kind text, priority integer, run_at bigint, deadline bigint, deadline_after_ms bigint,
+    max_retries_if_lost integer, max_queued bigint, preemptible boolean, batch text, session text, origin text, schedule bigint,
+    concurrency_key text, callback_url text, parent_task text, root_task text, depends_on json);
+  if k.priority <= :PRIORITY_CRITICAL or k.run_at > p_now or num_nonnulls(k.session, k.batch, k.concurrency_key, k.depends_on) > 0 then
+    return;
+  end if;
+  select o.*, n.ready, n.inflight, n.standing, n.head_rank, n.head_seq, n.room, n.agent_max is not null or n.shared as limited,
+         n.startable and n.ahead as was_urgent
+    into v_queue
+    from (select max(l.id) filter (where l.lane = k.lane and l.kind = :QUEUE_KIND) as line,
+                 coalesce(bool_or(l.standing = 2 and l.lane = k.lane and l.kind = :QUEUE_KIND), false) as unserved,
+                 sum(l.waiting)::integer as waiting, sum(l.waiting - l.exempt) as counted
+            from line l where l.tenant = k.tenant and l.agent = k.agent) o
+   cross join lateral (select * from line where id = o.line offset 0) n;
+  if not found then return; end if;
+  select l.per_agent, l.aging_ms, l.strategy, q.queued, coalesce(t.max_queued, p_max_queue) as tenant_max,
+         case when t.max_queued is not null or t.disabled or q.queued >= least(p_max_queue, p_max_total / 2) then (
+           select sum(o.waiting - o.exempt) from tenant_line o where o.tenant = k.tenant) end as counted
+    into v_limits
+    from lane l
+   cross join (select sum(waiting - exempt) as queued from lane) q
+    left join lateral (select max_queued, disabled from tenant where id = k.tenant offset 0) t on true
+   where l.name = k.lane;
+  if v_limits.queued >= p_max_total
+     or (k.origin is null and (v_queue.counted >= coalesce(k.max_queued, p_max_agent)
+                               or v_limits.counted >= least(v_limits.tenant_max, p_max_total / 2))) then
+    return;
+  end if;
+  first_seq := nextval('task_seq');
+  v_rank := :LONE_RANK;
+  v_deadline := coalesce(k.deadline, greatest(p_now, k.run_at) + k.deadline_after_ms);
+  v_exempt := (k.origin is not null)::integer;
+  v_is_first := v_queue.head_seq is null or (v_rank, first_seq) < (v_queue.head_rank, v_queue.head_seq);
+  v_ahead := case when v_is_first then v_rank else v_queue.head_rank end <= :PRIORITY_CRITICAL or v_limits.strategy = 'priority-fifo';
+  -- A queue of an agent with its own limit, or with several queues in the lane, is refreshed below.
+  v_room := case when v_queue.standing = 0 then greatest(least(v_queue.ready + 1, v_limits.per_agent - v_queue.inflight), 0) else 0 end;
+  v_gained := v_room - v_queue.room;
+  insert into task (seq, id, tenant, agent, line, priority, rank, resting_state, position, created_at, run_at, deadline,
+                    deadline_after_ms, max_retries_if_lost, preemptions_left, origin, schedule, callback_url, parent_task, root_task, spec)
+  values (first_seq, p_id, k.tenant, k.agent, v_queue.line, k.priority, v_rank, 'queued', v_queue.waiting + 1, p_now, k.run_at, v_deadline,
+          case when k.deadline is null then k.deadline_after_ms end, k.max_retries_if_lost,
+          case when k.preemptible then :PREEMPTIONS_MAX else 0 end, k.origin, k.schedule, k.callback_url, k.parent_task, k.root_task, p_spec);
+  insert into ready (line, rank, task_seq) values (v_queue.line, v_rank, first_seq);
+  update line n
+     set waiting = n.waiting + 1, exempt = n.exempt + v_exempt, ready = n.ready + 1,
+         head_rank = case when v_is_first then v_rank else n.head_rank end,
+         head_seq = case when v_is_first then first_seq else n.head_seq end,
+         room = v_room, startable = v_room > 0, ahead = v_ahead
+   where n.id = v_queue.line;
+  update tenant_line t
+     set waiting = t.waiting + 1, exempt = t.exempt + v_exempt, supply = t.supply + v_gained,
+         urgent_lines = t.urgent_lines + (v_room > 0 and v_ahead)::integer - v_queue.was_urgent::integer,
+         startable = not t.disabled and t.supply + v_gained > 0 and (t.inflight >= t.lane_max) is not true
+   where t.lane = k.lane and t.tenant = k.tenant
+  returning t.disabled, t.max_inflight is not null or t.crowded into v_disabled, v_refreshed;
+  update lane l set waiting = l.waiting + 1, exempt = l.exempt + case when v_disabled then 1 else v_exempt end where l.name = k.lane;
+  update tally y set tasks = y.tasks + 1 where y.tenant = k.tenant and y.state = 'queued';
+  insert into event (last_seq, count, type, at, tenant, task_seqs, data)
+  values (nextval('event_seq'), 1, 'task.created', p_now, k.tenant, array[first_seq], '{"state":"queued"}');
+  if v_refreshed then perform refresh_tenants(array[k.tenant]); end if;
+  if v_queue.limited then
+    perform refresh_startable(array(select s.id from line s where s.tenant = k.tenant and s.agent = k.agent));
+  end if;
+  forms := json_build_array(json_build_object('state', 'queued', 'waiting', v_queue.waiting, 'deadline', v_deadline,
+                                              'unserved', v_queue.unserved));
+end $$;
+
 -- Inserts tasks of which each is ready, fits and has nothing to do with another: most calls. They are not critical.
 create function insert_ready_tasks(
   p_now bigint, p_first bigint, p_forms task_form[], p_form_of integer[], p_agent_positions integer[], p_ids text[], p_specs text[])

@@ -33,6 +33,11 @@ const ERROR = `'${rejectionError("' || v_full_queues[n] || '" as FullQueue)}'`;
 export const INSERT_FORM_FUNCTIONS = readSql(new URL("./insert-forms.sql", import.meta.url), {
   PRIORITY_CRITICAL,
   RANK: rankOf({ priority: "priority", since: "greatest(p_now, run_at)", agingMs: "aging_ms" }),
+  LONE_RANK: rankOf({
+    priority: "k.priority",
+    since: "greatest(p_now, k.run_at)",
+    agingMs: "v_limits.aging_ms",
+  }),
   PREEMPTIONS_MAX,
   PARENT_STATE: parentOf("d.id", "k.tenant", "p.resting_state"),
   PARKED_BY: parkedBy("k"),

@@ -17,12 +17,17 @@ declare
   v_now bigint := take_write_lock(p_now);
   v_taken inserted_forms;
 begin
+  created_at := v_now;
+  if cardinality(p_ids) = 1 then
+    select t.first_seq, t.forms into first_seq, forms
+      from insert_ready_task(v_now, p_forms, p_ids[1], p_specs, p_max_queue, p_max_total, p_max_agent) t;
+    if first_seq is not null then return; end if;
+  end if;
   if json_array_length(p_batches) > 0 then perform create_batches(v_now, p_batches); end if;
   v_taken := insert_forms(v_now, p_forms, p_form_of, p_agent_positions, p_ids, string_to_array(p_specs, E'\n'),
                            p_max_queue, p_max_total, p_max_agent);
   :FOLLOW_UP
   first_seq := v_taken.first_seq;
-  created_at := v_now;
   if v_taken."each" is null then
     select json_agg(json_build_object('state', f.state, 'waiting', f.waiting, 'deadline', f.deadline,
                                       'unserved', f.unserved)) into forms
