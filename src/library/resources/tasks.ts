@@ -124,7 +124,7 @@ export function createTasks(options: TasksOptions): LocalTasks {
     const input = forDelegate(scope, given);
     checkOpen();
     const parsed = await parse((defaults) => parseTaskInput(input, defaults));
-    if (!copied) await checkOwn([parsed]);
+    if (!copied && scope.agent !== undefined) await checkOwn([parsed]);
     const large = largeRequests([parsed]);
     const [task] = newTasks([parsed], null, large.length === 0 ? NO_TEXTS : await writeInTurns(large));
     if (task === undefined) throw new Error("One task makes one.");
@@ -141,18 +141,23 @@ export function createTasks(options: TasksOptions): LocalTasks {
   ): Promise<SubmittedTask> {
     const task = await prepare(given, copying);
     const bounded = await bounds.forTasks([task]);
-    await eventLog.tried;
+    if (eventLog.tried !== null) await eventLog.tried;
     checkNotGone();
     const inserted = await quota.storing(tenant, [task], () => insertOne(task, bounded));
     if (inserted.repeats === "other") throw await hideOthers(idempotencyConflict(inserted));
     if (inserted.rejection !== null) {
       throw queueFull(inserted.rejection, task, { ...limits(), maxTenant: maxQueued() });
     }
-    return { ...toSubmitted(inserted), ...(await submitWarnings(options, [task], [inserted])) };
+    const submitted = toSubmitted(inserted);
+    if (!inserted.unserved) return submitted;
+    return { ...submitted, ...(await submitWarnings(options, [task], [inserted])) };
   }
 
-  async function insertOne(task: NewTask, bounded: SubmitBounds | undefined): Promise<InsertedTask> {
-    if (bounded === undefined) return engine.intake.add(task);
+  function insertOne(task: NewTask, bounded: SubmitBounds | undefined): Promise<InsertedTask> {
+    return bounded === undefined ? engine.intake.add(task) : insertBounded(task, bounded);
+  }
+
+  async function insertBounded(task: NewTask, bounded: SubmitBounds): Promise<InsertedTask> {
     const [inserted] = await engine.intake.addBounded([task], bounded);
     if (inserted === undefined) throw new Error("One task has one result.");
     return inserted;
