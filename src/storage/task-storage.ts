@@ -123,6 +123,8 @@ export interface InsertTasksParams {
   readonly limits: AdmissionLimits;
   /** Bounds on all tasks of the call. Throws `quota_exceeded`, and stores nothing, if they would be exceeded. Left out: none. */
   readonly bounds?: SubmitBounds;
+  /** Whether one call waits for all of them. Left out: only if it is one task. */
+  readonly isOneCall?: boolean;
   /** Claims of a node with free slots, made in the same transaction: a task may be inserted and started at once. Left out: none. */
   readonly claim?: InsertClaim;
 }

@@ -20,13 +20,17 @@ async function makeIntake(meddler: Parameters<typeof meddle>[1] = {}) {
   } as const;
   await storage.lanes.configure({ lanes: [lane] });
   const batches: string[][] = [];
+  const areOneCall: boolean[] = [];
   const sent: string[] = [];
   const reported: string[] = [];
   const intake = new Intake({
     storage: meddle(storage, {
       ...meddler,
       before: (call) => {
-        if (call.operation === "tasks.insert") batches.push(idsOf(call));
+        if (call.operation === "tasks.insert") {
+          batches.push(idsOf(call));
+          areOneCall.push(call.params.isOneCall);
+        }
         return meddler.before?.(call);
       },
     }),
@@ -37,7 +41,7 @@ async function makeIntake(meddler: Parameters<typeof meddle>[1] = {}) {
     onSent: (tasks) => sent.push(...tasks.map(({ id }) => id)),
     onInserted: (_tasks, answers) => reported.push(...answers.map(({ id }) => id)),
   });
-  return { intake, clock, storage, batches, sent, reported };
+  return { intake, clock, storage, batches, areOneCall, sent, reported };
 }
 
 /** With its text, as it has one once it is checked. */
@@ -77,6 +81,13 @@ describe("tasks are written in groups:", () => {
     const inserted = await Promise.all(tasks.map((task) => intake.add(task)));
     expect(batches).toEqual([tasks.map(({ id }) => id)]);
     expect(inserted.map(({ position }) => position)).toEqual(tasks.map((_, index) => index + 1));
+  });
+
+  test("the storage knows whether one call waits for all of a group", async () => {
+    const { intake, areOneCall } = await makeIntake();
+    await intake.addMany(manyTasks(3));
+    await Promise.all([intake.add(newTask({ id: "one" })), intake.add(newTask({ id: "two" }))]);
+    expect(areOneCall).toEqual([true, false]);
   });
 
   test("as long as every turn brings more it gathers, but not for ever", async () => {

@@ -54,6 +54,8 @@ interface Pending {
   readonly task: NewTask;
   /** The batch it is written with, in one transaction or not at all; null: none. */
   readonly batch: NewBatch | null;
+  /** The tasks of its call. */
+  readonly call: readonly NewTask[];
   resolve(inserted: InsertedTask): void;
   reject(error: unknown): void;
 }
@@ -94,7 +96,8 @@ export class Intake {
     batch: NewBatch | null = null,
   ): Promise<InsertedTask[]> {
     this.#makeRoom(tasks.length);
-    const inserting = this.#insertWithRetries(tasks, batch === null ? [] : [batch], bounds);
+    const batches = batch === null ? [] : [batch];
+    const inserting = this.#insertWithRetries(tasks, { batches, bounds, isOneCall: true });
     this.#lastBounded = Promise.allSettled([this.#lastBounded, inserting]);
     const { answers, claimedIn } = await inserting;
     this.#options.onInserted(tasks, answers, claimedIn);
@@ -104,7 +107,8 @@ export class Intake {
   /** Resolves with the result of the insert, once the task is durable. */
   add(task: NewTask): Promise<InsertedTask> {
     this.#makeRoom(1);
-    return this.#enqueue(task, null, this.#queueOf([task]));
+    const call = [task];
+    return this.#enqueue({ task, batch: null, call }, this.#queueOf(call));
   }
 
   /**
@@ -114,7 +118,7 @@ export class Intake {
   addMany(tasks: readonly NewTask[], batch: NewBatch | null = null): Promise<InsertedTask[]> {
     this.#makeRoom(tasks.length);
     const queue = this.#queueOf(tasks);
-    return Promise.all(tasks.map((task) => this.#enqueue(task, batch, queue)));
+    return Promise.all(tasks.map((task) => this.#enqueue({ task, batch, call: tasks }, queue)));
   }
 
   /** Resolves once nothing is left to be written. */
@@ -149,9 +153,12 @@ export class Intake {
     return this.#small;
   }
 
-  #enqueue(task: NewTask, batch: NewBatch | null, queue: Queue): Promise<InsertedTask> {
+  #enqueue(
+    { task, batch, call }: Pick<Pending, "task" | "batch" | "call">,
+    queue: Queue,
+  ): Promise<InsertedTask> {
     const inserted = new Promise<InsertedTask>((resolve, reject) => {
-      queue.buffer.push({ task, batch, resolve, reject });
+      queue.buffer.push({ task, batch, call, resolve, reject });
       if (queue === this.#large) this.#inLarge.set(task.tenant, (this.#inLarge.get(task.tenant) ?? 0) + 1);
       queue.writing ??= queue === this.#large ? this.#writeLarge() : this.#writeSmall();
     });
@@ -195,7 +202,11 @@ export class Intake {
     let answers: InsertedTask[];
     let claimedIn: ReadonlySet<string>;
     try {
-      ({ answers, claimedIn } = await this.#insertWithRetries(tasks, batchesOf(group)));
+      const isOneCall = group.every(({ call }) => call === group[0]?.call);
+      ({ answers, claimedIn } = await this.#insertWithRetries(tasks, {
+        batches: batchesOf(group),
+        isOneCall,
+      }));
     } catch (error) {
       return this.#insertApart(group, error);
     }
@@ -221,21 +232,22 @@ export class Intake {
 
   async #insertWithRetries(
     tasks: readonly NewTask[],
-    batches: readonly NewBatch[],
-    bounds?: SubmitBounds,
+    params: {
+      readonly batches: readonly NewBatch[];
+      readonly bounds?: SubmitBounds;
+      readonly isOneCall: boolean;
+    },
   ): Promise<{ answers: InsertedTask[]; claimedIn: ReadonlySet<string> }> {
     const { storage, limits, clock, random, onSent, claimFor } = this.#options;
     const begun = clock.monotonic();
-    const more = bounds === undefined ? {} : { bounds };
     for (let tries = 1; ; tries++) {
       // An insert that is repeated may find its tasks inserted, and claimed.
-      const claiming = tries === 1 && canClaim({ tasks, ...more }) ? claimFor(tasks) : null;
+      const claiming = tries === 1 && canClaim({ tasks, ...params }) ? claimFor(tasks) : null;
       try {
         const inserted = storage.tasks.insert({
           tasks,
-          batches,
+          ...params,
           limits: limits(),
-          ...more,
           ...(claiming && { claim: claiming.claim }),
         });
         if (claiming === null) onSent(tasks);

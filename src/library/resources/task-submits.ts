@@ -91,7 +91,7 @@ export function createTaskSubmits(options: TaskSubmitsOptions): TaskSubmits {
     const input = forDelegate(scope, given);
     checkOpen();
     const parsed = await parse((defaults) => parseTaskInput(input, defaults));
-    if (!copied) await checkOwn([parsed]);
+    if (!copied && scope.agent !== undefined) await checkOwn([parsed]);
     const [task] = newTasks([parsed], null, await textsOf([parsed]));
     if (task === undefined) throw new Error("One input makes one task.");
     if (task.callbackUrl !== null) {
@@ -107,7 +107,7 @@ export function createTaskSubmits(options: TaskSubmitsOptions): TaskSubmits {
   ): Promise<SubmittedTask> {
     const task = await prepare(given, submitOptions);
     const bounded = await bounds.forTasks([task]);
-    await eventLog.tried;
+    if (eventLog.tried !== null) await eventLog.tried;
     checkNotGone();
     const inserted = await quota.storing(tenant, [task], () => insertOne(task, bounded));
     if (inserted.repeats === "other") throw await hideOthersTask(idempotencyConflict(inserted));
@@ -117,8 +117,11 @@ export function createTaskSubmits(options: TaskSubmitsOptions): TaskSubmits {
     return { ...toSubmitted(inserted), ...(await submitWarnings(options, [task], [inserted])) };
   }
 
-  async function insertOne(task: NewTask, bounded: SubmitBounds | undefined): Promise<InsertedTask> {
-    if (bounded === undefined) return engine.intake.add(task);
+  function insertOne(task: NewTask, bounded: SubmitBounds | undefined): Promise<InsertedTask> {
+    return bounded === undefined ? engine.intake.add(task) : insertBounded(task, bounded);
+  }
+
+  async function insertBounded(task: NewTask, bounded: SubmitBounds): Promise<InsertedTask> {
     const [inserted] = await engine.intake.addBounded([task], bounded);
     if (inserted === undefined) throw new Error("One task has one result.");
     return inserted;

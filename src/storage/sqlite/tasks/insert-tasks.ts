@@ -23,7 +23,8 @@ export async function insertTasks(db: SqliteDatabase, params: InsertTasksParams)
     onClaimed(await finishAndClaim(db, { node, finishes: [], progress: [], claims }));
   }
   // A claimed task starts meanwhile, so this thread must not block on the disk.
-  await db.durable({ hasSingleWaiter: params.tasks.length === 1 && claim === undefined });
+  const { tasks, isOneCall = tasks.length === 1 } = params;
+  await db.durable({ hasSingleWaiter: isOneCall && claim === undefined });
   return inserted;
 }
 

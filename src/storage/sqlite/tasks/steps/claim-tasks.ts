@@ -2,6 +2,7 @@ import { CONSECUTIVE_CRITICAL_MAX, isCritical } from "../../../../model/priority
 import type { HeldState } from "../../../../model/task-state.ts";
 import { jsonWeight } from "../../../../model/text/json-weight.ts";
 import type { ClaimedTask, TaskOrigin } from "../../../storage.ts";
+import { RowBatch, rowStatement } from "../../connection/row-batch.ts";
 import type { Transaction } from "../../connection/transaction.ts";
 import type { AgentQueue, ReadyEntry } from "../../counters/ledger.ts";
 import { hasQueuesByKind, IS_ALONE, isExecutable } from "../../counters/standing.ts";
@@ -103,7 +104,10 @@ function claimAtOnce(tx: Transaction, params: ClaimParams): ClaimedTask[] {
   }
   const picks = [...tokensOf].flatMap(([tenant, tokens]) => chooseTasks(tx, tenant, tokens));
   if (tokensOf.size > 1) picks.sort((a, b) => a.token - b.token);
-  return picks.map((pick) => startAttempt(tx, pick, params));
+  const leases = new RowBatch(tx, INSERT_USUAL_LEASES);
+  const claimed = picks.map((pick) => startAttempt(tx, pick, { ...params, leases }));
+  leases.write();
+  return claimed;
 }
 
 /** How many agent queues with tasks that run alone one claim checks. */
@@ -287,10 +291,11 @@ const QUEUED_TASK = `
          input_tokens, output_tokens, context_window
     from task where seq = ? and resting_state = 'queued'`;
 
+/** `leases`: where the lease of a usual task is written later; left out: it is written at once. */
 export function startAttempt(
   tx: Transaction,
   pick: Pick,
-  { node, state }: { readonly node: string; readonly state: HeldState },
+  { node, state, leases }: { readonly node: string; readonly state: HeldState; readonly leases?: RowBatch },
 ): ClaimedTask {
   const { ledger, now } = tx;
   const { agentQueue, taskSeq, token } = pick;
@@ -300,7 +305,7 @@ export function startAttempt(
   if (session !== null || origin !== "task") ledger.countSpecial(agentQueue, { session, origin }, -1);
   const { tenant, agent, lane } = agentQueue;
   const attempt = executions + 1;
-  writeLease(tx, row, {
+  const lease: Lease = {
     task_seq: taskSeq,
     token,
     node,
@@ -314,7 +319,8 @@ export function startAttempt(
     session,
     origin,
     concurrency_key: row.concurrency_key,
-  });
+  };
+  writeLease(tx, row, lease, leases);
   if (state === "running")
     ledger.events.add({ seq: token, type: "task.started", at: now, tenant, taskSeq, data: { attempt } });
   const attempts = executions === 0 ? [] : earlierAttempts(tx.db, taskSeq);
@@ -352,12 +358,20 @@ export function startAttempt(
 }
 
 const USUAL_LEASE = "task_seq, token, node, line, state, attempt, started_at, priority";
-const INSERT_USUAL_LEASE = `insert into lease (${USUAL_LEASE}) values (?, ?, ?, ?, ?, ?, ?, ?)`;
+const INSERT_USUAL_LEASES = rowStatement(
+  "(?, ?, ?, ?, ?, ?, ?, ?)",
+  (rows) => `insert into lease (${USUAL_LEASE}) values ${rows}`,
+);
 const INSERT_LEASE = `
   insert into lease (${USUAL_LEASE}, origin, calls_back, has_dependants, batch, session, concurrency_key, preemptible)
   values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
-function writeLease(tx: Transaction, { priority, preemptions_left }: QueuedTask, lease: Lease): void {
+function writeLease(
+  tx: Transaction,
+  { priority, preemptions_left }: QueuedTask,
+  lease: Lease,
+  leases?: RowBatch,
+): void {
   const usual = [
     ...[lease.task_seq, lease.token, lease.node, lease.line, lease.state, lease.attempt, lease.started_at],
     priority,
@@ -367,8 +381,9 @@ function writeLease(tx: Transaction, { priority, preemptions_left }: QueuedTask,
     ...[lease.calls_back, lease.has_dependants, lease.batch, lease.session, lease.concurrency_key],
     lease.state === "running" && preemptions_left > 0 && !isCritical(priority) ? 1 : 0,
   ];
-  if (lease.origin === "task" && rare.every((value) => value === null || value === 0))
-    tx.prepare(INSERT_USUAL_LEASE).run(...usual);
+  const isUsual = lease.origin === "task" && rare.every((value) => value === null || value === 0);
+  if (isUsual && leases !== undefined) leases.add(usual);
+  else if (isUsual) tx.prepare(INSERT_USUAL_LEASES.one).run(...usual);
   else tx.prepare(INSERT_LEASE).run(...usual, lease.origin, ...rare);
   tx.db.leases.keep(lease);
 }

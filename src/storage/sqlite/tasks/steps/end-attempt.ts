@@ -1,6 +1,7 @@
 import { FRONT_RANK } from "../../../../model/priority.ts";
 import type { AttemptOutcome } from "../../../../model/task.ts";
 import { isWorker } from "../../../../model/worker.ts";
+import { type RowBatch, type RowStatement, rowStatement } from "../../connection/row-batch.ts";
 import type { Transaction } from "../../connection/transaction.ts";
 import type { AgentQueue } from "../../counters/ledger.ts";
 import { addDelivery } from "../../log/steps/add-delivery.ts";
@@ -10,19 +11,36 @@ import { RANK } from "../rank.ts";
 import { addRelease } from "./add-release.ts";
 import { leaveBatch } from "./leave-batch.ts";
 
-/** Ends the task together with the attempt. An attempt that has not begun leaves no trace, unless a worker has it. */
-export function endTask(
-  tx: Transaction,
-  lease: Lease,
-  end: {
-    state: "done" | "failed" | "cancelled";
-    outcome: AttemptOutcome;
-    result: string | null;
-    error: string | null;
-    /** For a run that is done. */
-    summary?: string | undefined;
-  },
-): void {
+const USUAL_END = "resting_state = 'done', last_outcome = 'done', error = null";
+
+/** Ends tasks that are done and that nothing else waits for or follows. */
+export const END_USUAL_TASKS: RowStatement = {
+  one: `update task set ${USUAL_END}, completed_at = ?, executions = ?, started_at = coalesce(started_at, ?),
+                        last_started_at = ?, last_node = ?, result = ?
+         where seq = ?`,
+  ten: rowStatement(
+    "(?, ?, ?, ?, ?, ?, ?)",
+    (rows) => `
+      update task set ${USUAL_END}, completed_at = column1, executions = column2, started_at = coalesce(started_at, column3),
+                      last_started_at = column4, last_node = column5, result = column6
+        from (values ${rows}) where seq = column7`,
+  ).ten,
+};
+
+interface TaskEnd {
+  readonly state: "done" | "failed" | "cancelled";
+  readonly outcome: AttemptOutcome;
+  readonly result: string | null;
+  readonly error: string | null;
+  /** For a run that is done. */
+  readonly summary?: string | undefined;
+}
+
+/**
+ * Ends the task together with the attempt. An attempt that has not begun leaves no trace, unless a worker has it. `rows`: where the
+ * end of a usual task is written later; left out: it is written at once.
+ */
+export function endTask(tx: Transaction, lease: Lease, end: TaskEnd, rows?: RowBatch): void {
   const { ledger } = tx;
   const agentQueue = freeSlot(tx, lease);
   leaveBatch(tx, lease.batch, { ended: true });
@@ -30,6 +48,38 @@ export function endTask(
     ledger.sessions.get(lease.session).active -= 1;
     ledger.sessions.withEnds.add(lease.session);
   }
+  if (rows !== undefined && isUsual(lease, end)) {
+    const { attempt, started_at: startedAt, node, task_seq: seq } = lease;
+    rows.add([tx.now, attempt, startedAt, startedAt, node, end.result, seq]);
+  } else {
+    writeEnd(tx, lease, end);
+  }
+  ledger.count(agentQueue.tenant, "queued", -1);
+  ledger.count(agentQueue.tenant, end.state, 1);
+  const event = ledger.events.add({
+    type: end.state === "done" ? "task.completed" : end.state === "failed" ? "task.failed" : "task.cancelled",
+    at: tx.now,
+    tenant: agentQueue.tenant,
+    taskSeq: lease.task_seq,
+    data: end.error === null ? null : { error: end.error },
+  });
+  if (lease.calls_back === 1) addDelivery(tx, event, lease.task_seq);
+  if (lease.has_dependants === 1) addRelease(tx, { parentSeq: lease.task_seq, state: end.state });
+  if (lease.origin === "run") endRun(tx, lease.task_seq, end);
+}
+
+function isUsual(lease: Lease, { state }: TaskEnd): boolean {
+  return (
+    state === "done" &&
+    lease.state === "running" &&
+    lease.origin === "task" &&
+    lease.session === null &&
+    lease.calls_back === 0 &&
+    lease.has_dependants === 0
+  );
+}
+
+function writeEnd(tx: Transaction, lease: Lease, end: TaskEnd): void {
   const begun = lease.state === "running" || isWorker(lease.node);
   tx.prepare(
     `update task set resting_state = ?, in_session = 0, completed_at = ?, executions = ?, started_at = coalesce(started_at, ?),
@@ -47,18 +97,6 @@ export function endTask(
     end.error,
     lease.task_seq,
   );
-  ledger.count(agentQueue.tenant, "queued", -1);
-  ledger.count(agentQueue.tenant, end.state, 1);
-  const event = ledger.events.add({
-    type: end.state === "done" ? "task.completed" : end.state === "failed" ? "task.failed" : "task.cancelled",
-    at: tx.now,
-    tenant: agentQueue.tenant,
-    taskSeq: lease.task_seq,
-    data: end.error === null ? null : { error: end.error },
-  });
-  if (lease.calls_back === 1) addDelivery(tx, event, lease.task_seq);
-  if (lease.has_dependants === 1) addRelease(tx, { parentSeq: lease.task_seq, state: end.state });
-  if (lease.origin === "run") endRun(tx, lease.task_seq, end);
 }
 
 /** Ends only the attempt: the task waits for another one. `undelivered`: its worker never got it, which leaves no trace. */

@@ -1,4 +1,3 @@
-import type { Settlement } from "../../../../model/outcome.ts";
 import { isCritical } from "../../../../model/priority.ts";
 import { jsonText } from "../../../../model/text/json-text.ts";
 import type {
@@ -9,9 +8,10 @@ import type {
   FinishedAttempt,
 } from "../../../storage.ts";
 import { wavesOf } from "../../../waves.ts";
+import { RowBatch } from "../../connection/row-batch.ts";
 import type { Transaction } from "../../connection/transaction.ts";
 import { LEASE_COLUMNS, type Lease } from "../lease.ts";
-import { addStart, endTask, returnTask } from "./end-attempt.ts";
+import { addStart, END_USUAL_TASKS, endTask, returnTask } from "./end-attempt.ts";
 
 /** Begins assigned attempts that this node still holds, and ends attempts, wave by wave. */
 export function beginAndFinish(
@@ -86,11 +86,13 @@ function takeLeases(tx: Transaction, node: string, finishes: readonly FinishedAt
 }
 
 function finishHeldTasks(tx: Transaction, ends: readonly End[]): FinishedAndClaimed["finished"] {
-  return ends.map(({ lease, finish: { token, settlement, usage, summary } }) => {
-    if (usage !== undefined) addUsage(tx, lease, usage);
-    applySettlement(tx, lease, { settlement, summary });
-    return { token, state: settlement.to };
-  });
+  const rows = new RowBatch(tx, END_USUAL_TASKS);
+  for (const { lease, finish } of ends) {
+    if (finish.usage !== undefined) addUsage(tx, lease, finish.usage);
+    applySettlement(tx, lease, finish, rows);
+  }
+  rows.write();
+  return ends.map(({ finish: { token, settlement } }) => ({ token, state: settlement.to }));
 }
 
 function addUsage(tx: Transaction, lease: Lease, usage: AttemptUsage): void {
@@ -108,12 +110,13 @@ function addUsage(tx: Transaction, lease: Lease, usage: AttemptUsage): void {
 function applySettlement(
   tx: Transaction,
   lease: Lease,
-  { settlement, summary }: { settlement: Settlement; summary: string | undefined },
+  { settlement, summary }: FinishedAttempt,
+  rows: RowBatch,
 ): void {
   switch (settlement.to) {
     case "done": {
       const result = settlement.text ?? jsonText(settlement.result) ?? "null";
-      endTask(tx, lease, { state: "done", outcome: "done", result, error: null, summary });
+      endTask(tx, lease, { state: "done", outcome: "done", result, error: null, summary }, rows);
       break;
     }
     case "failed": {
