@@ -14,7 +14,8 @@ quit() {
   exit "$1"
 }
 poll='' stopping='' failures=0
-trap 'stopping=1; [ -z "$poll" ] || kill "$poll" 2>/dev/null' TERM INT
+# SIGINT: of a background process that SIGTERM ends, bash prints a line.
+trap 'stopping=1; [ -z "$poll" ] || kill -INT "$poll" 2>/dev/null' TERM INT
 
 uuid() { cat /proc/sys/kernel/random/uuid 2>/dev/null || uuidgen; }
 
@@ -30,7 +31,7 @@ request() {
     if [ -z "$stopping" ] || [ -z "$poll" ]; then
       wait "$sent" # A signal ends a wait, too.
     else
-      kill "$sent" 2>/dev/null
+      kill -INT "$sent" 2>/dev/null
       sleep 0.1
     fi
   done

@@ -391,6 +391,34 @@ test("a section that is no object keeps its fault when a variable would set some
   ]);
 });
 
+test("a variable that is named and missing is reported with all other faults", () => {
+  const openai = (apiKeyEnv: string) => ({
+    type: "openai",
+    baseUrl: "http://127.0.0.1:1/v1",
+    model: "m",
+    apiKeyEnv,
+  });
+  const file = {
+    schduler: {},
+    webhooks: { secretEnv: "HOOKS" },
+    executors: { message: openai("MODEL_KEY"), custom: openai("GOOD_KEY") },
+    agents: { writer: { executor: openai("SPACED_KEY") }, reader: { executor: { type: "openia" } }, idle: 5 },
+  };
+  const environment = { GOOD_KEY: "sk-1", SPACED_KEY: "sk 2" };
+  const faults = faultsOf({ file, environment });
+  expect(faults.toSorted()).toEqual([
+    expect.stringMatching(/^`agents\.idle` must be an object/),
+    expect.stringMatching(/^`agents\.reader\.executor\.type` must be .*: did you mean `openai`\?/),
+    expect.stringMatching(/^`agents\.writer\.executor\.apiKeyEnv` names .* SPACED_KEY, which holds no key/),
+    expect.stringMatching(/^`executors\.message\.apiKeyEnv` names the variable MODEL_KEY, which is not set/),
+    "`webhooks.secretEnv` names HOOKS, which is not set: set it, or leave the option out",
+    "unknown option `schduler`: did you mean `scheduler`? (rota.config.json)",
+  ]);
+  const { schduler: _, webhooks: __, agents: ___, ...right } = file;
+  expect(faultsOf({ file: { ...right, webhooks: file.webhooks } })).toHaveLength(3);
+  expect(load({ file: right }).config.executors.message, "createRota reports it then").toBeDefined();
+});
+
 test("of thousands of faults the first fifty are reported, and how many there are", () => {
   const file = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`option${index}`, 1]));
   const faults = faultsOf({ file });

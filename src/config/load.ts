@@ -1,3 +1,4 @@
+import { apiKeyFaults } from "./api-keys.ts";
 import { check, faultsError } from "./check.ts";
 import { type ConfigFile, readConfigFile } from "./config-file.ts";
 import { applyEnvironment } from "./environment.ts";
@@ -56,14 +57,15 @@ export function readConfig(params: LoadConfigParams): ReadConfig {
 /** Checks the configuration and adds all defaults. Throws one `invalid_field` with everything that is wrong. */
 export function checkConfig({ file, layers, environment }: ReadConfig): CheckedConfig {
   const checked = check(configSchema, layers.values);
-  if (!checked.ok) {
-    const faults = checked.faults.map(({ path, message }) => `${message} (${layers.originOf(path)})`);
-    throw faultsError([...file.faults, ...faults]);
-  }
+  const faults = [...file.faults];
+  if (!checked.ok)
+    faults.push(...checked.faults.map(({ path, message }) => `${message} (${layers.originOf(path)})`));
+  const found = findWebhookSecret(layers.values["webhooks"], environment);
+  if (!found.ok) faults.push(found.fault);
+  // A missing key alone is reported where executors are made: `rota keys` needs none.
+  if (faults.length > 0) faults.push(...apiKeyFaults(layers.values, environment));
+  if (!checked.ok || !found.ok || faults.length > 0) throw faultsError(faults);
   const { webhooks } = checked.value;
-  const found = findWebhookSecret(webhooks.secretEnv, environment);
-  if (!found.ok) throw faultsError([...file.faults, found.fault]);
-  if (file.faults.length > 0) throw faultsError(file.faults);
   return found.secret === undefined
     ? checked.value
     : { ...checked.value, webhooks: { ...webhooks, secret: found.secret } };

@@ -1,4 +1,5 @@
-import { shownVariable } from "../model/executor-program.ts";
+import { shownVariable, variableNameFault } from "../model/executor-program.ts";
+import { isObject } from "../model/input/field-checks.ts";
 import { WEBHOOK_SECRET_FORM, webhookKey } from "../model/webhook-secret.ts";
 import { DEFAULT_SECRET_ENV } from "./webhooks-schema.ts";
 
@@ -7,13 +8,17 @@ export type FoundSecret =
   { readonly ok: true; readonly secret: string | undefined } | { readonly ok: false; readonly fault: string };
 
 /**
- * Reads the secret that signs callbacks from the variable that the configuration names. The default variable may be missing;
- * another one must be set.
+ * Reads the secret that signs callbacks from the variable that `webhooks` of the configuration names, as written. The default
+ * variable may be missing; another one must be set.
  */
 export function findWebhookSecret(
-  variable: string,
+  webhooks: unknown,
   environment: Readonly<Record<string, string | undefined>>,
 ): FoundSecret {
+  const { secretEnv: variable = DEFAULT_SECRET_ENV } = isObject(webhooks) ? webhooks : {};
+  // The schema reports what is not the name of a variable.
+  if (typeof variable !== "string" || variableNameFault(variable) !== null)
+    return { ok: true, secret: undefined };
   const secret = environment[variable] || undefined;
   if (secret !== undefined && webhookKey(secret) === null) {
     return { ok: false, fault: `${variable} must be ${WEBHOOK_SECRET_FORM}` };

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
+import { findApiKey } from "../model/api-key-variable.ts";
 import type { Clock } from "../model/clock.ts";
 import { checkExecutorConfig, type ExecutorType } from "../model/executor-config.ts";
-import { shownVariable } from "../model/executor-program.ts";
 import { invalidField } from "../model/input/field-checks.ts";
 import type { TargetGuard } from "../outbound/target-guard.ts";
 import type { CallOptions } from "./call-out.ts";
@@ -70,27 +70,15 @@ function resolverOf({ url, resolver, cacheSec }: ConfigOf<"tab-action">, call: C
   return resolver === "pinchtab" ? new PinchTabResolver({ ...call, url, cacheSec }) : fixedResolver(url);
 }
 
-/** The messages do not repeat the key. */
 function apiKeyOf(
   { apiKeyEnv }: ConfigOf<"openai">,
   environment: Environment,
   field: string,
 ): string | undefined {
   if (apiKeyEnv === undefined) return undefined;
-  const variable = environment[apiKeyEnv];
-  // A key that was read from a file often ends with a line break.
-  const key = typeof variable === "string" ? variable.trim() : "";
-  if (key === "") {
-    throw invalidField(
-      field,
-      `\`${field}\` names the variable ${shownVariable(apiKeyEnv)}, which is not set: set it, or leave \`apiKeyEnv\` out if no key is needed`,
-    );
-  }
-  if (/^[\x21-\x7e]+$/.test(key)) return key;
-  throw invalidField(
-    field,
-    `\`${field}\` names the variable ${apiKeyEnv}, which holds no key: it has spaces, line breaks or letters beyond ASCII in it`,
-  );
+  const found = findApiKey(apiKeyEnv, environment, field);
+  if (!found.ok) throw invalidField(field, found.fault);
+  return found.apiKey;
 }
 
 /** Every URL that the configuration names, so that a caller can check them before it stores the configuration. */

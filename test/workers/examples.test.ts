@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
+import { text as textOf } from "node:stream/consumers";
 import { expect, onTestFinished, test } from "vitest";
 import { TestServer } from "../../src/worker-conformance/test-server.ts";
 import { codeBlocks } from "../docs/markdown.ts";
@@ -74,13 +75,17 @@ for (const { name, can, command } of EXAMPLES) {
       },
     });
     onTestFinished(() => void worker.kill("SIGKILL"));
-    const ended = once(worker, "exit");
+    const ended = once(worker, "close");
+    const printed = textOf(worker.stderr);
     await expect.poll(() => server.requests("claim").length).toBeGreaterThan(0);
     const attempt = server.submit("hello");
     await expect.poll(() => attempt.outcome).toBe("done");
     expect(attempt.result).toBe("HELLO");
+    const claims = server.requests("claim").length;
+    await expect.poll(() => server.requests("claim").length).toBeGreaterThan(claims);
     worker.kill("SIGTERM");
     expect(await ended).toEqual([0, null]);
+    expect(await printed).not.toContain("Terminated");
     expect(server.faults).toEqual([]);
   });
 
@@ -104,9 +109,11 @@ for (const { name, can, command } of EXAMPLES) {
       },
     });
     onTestFinished(() => void worker.kill("SIGKILL"));
-    const ended = once(worker, "exit");
+    const ended = once(worker, "close");
+    const printed = textOf(worker.stderr);
     await expect.poll(() => tries).toBeGreaterThan(0);
     worker.kill("SIGTERM");
     expect(await ended).toEqual([0, null]);
+    expect(await printed).not.toContain("Terminated");
   });
 }

@@ -79,6 +79,24 @@ describe("an insert on a node with free slots", () => {
     expect(started.length).toBe(SLOTS);
   });
 
+  test("holds up no later task if beginning its own fails", async () => {
+    let isFaulty = true;
+    const { engine, started, clock } = await makeDistant({
+      meddler: {
+        before: ({ operation, params: { claim } }) => {
+          if (operation !== "tasks.insert" || claim === undefined || !isFaulty) return;
+          isFaulty = false;
+          const { onClaimed } = claim;
+          claim.onClaimed = () => onClaimed({ finished: [], expired: [], claimed: [{ token: 1 }] });
+        },
+      },
+    });
+    await expect(engine.intake.add(newTask({ id: "a" }))).rejects.toThrow(TypeError);
+    await engine.intake.add(newTask({ id: "b" }));
+    await clock.advance(20_000);
+    expect(started).toContain("b");
+  });
+
   test("starts nothing on a node that stops meanwhile", async () => {
     const arrives = new Latch();
     const { engine, started, clock, states } = await makeDistant({

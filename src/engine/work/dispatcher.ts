@@ -143,9 +143,10 @@ export class Dispatcher extends Service<DispatcherOptions> {
     };
     const claimed = new Set<string>();
     const onClaimed = (answer: FinishedAndClaimed) => {
-      for (const { lane } of claims) claimed.add(lane);
       this.#wroteDown([], answer);
       this.#begin(answer, claims, bounds);
+      // Only now: if a task could not be begun, `end` settles.
+      for (const { lane } of claims) claimed.add(lane);
       settle();
     };
     const end = () => {
