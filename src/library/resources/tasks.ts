@@ -1,5 +1,5 @@
 import type { TaskWaiter } from "../../events/task-waiter.ts";
-import type { SizedReading, LocalTasks, TaskFilter } from "../../interface/tasks.ts";
+import type { LocalTasks, SizedReading, TaskFilter } from "../../interface/tasks.ts";
 import { RotaError } from "../../model/errors.ts";
 import { optionalBoolean } from "../../model/input/field-checks.ts";
 import { parseTaskFilter } from "../../model/input/task-filter-input.ts";
