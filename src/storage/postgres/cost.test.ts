@@ -996,6 +996,35 @@ describe("what a call touches that was planned while there was little", () => {
   });
 });
 
+test("what each further poll of workers touches does not grow with attempts, nor with agents that no worker names", async () => {
+  const { first, admin } = await openNodes(1);
+  await first.nodes.setAbilities({ node: "node-0", abilities: { agents: new Map(), kinds: [] } });
+  const pollOf = (worker: string, max: number) => {
+    const tokens = Array.from({ length: max }, (_, n) => ({ hash: `${worker}-${n}`, nonce: `${n}` }));
+    return { worker, claim: "c", max, agents: null, tokens };
+  };
+  for (let n = 0; n < 20; n += 1)
+    await first.workers.register(newWorker({ id: `wrk_${n}`, agents: ["agent-0", `own-${n}`] }));
+  const busy = Array.from({ length: 10 }, (_, n) => `wrk_busy${n}`);
+  for (const id of busy) await first.workers.register(newWorker({ id, agents: ["busy"], slots: 100 }));
+  await submitAll(first, [...tasksOf(1, 1), ...Array.from({ length: 1_000 }, () => ({ agent: "busy" }))]);
+  const pagesOfPolls = async (count: number) => {
+    const polls = Array.from({ length: count }, (_, n) => ({ n, ...pollOf(`wrk_${n}`, 1) }));
+    const values = [JSON.stringify(polls)];
+    return pagesOf(admin, "worker_exchange(null, '{}', '{}', '{}', '{}', '{}', null, null, $1)", values);
+  };
+  const pagesOfFurther = async () => (await pagesOfPolls(20)) - (await pagesOfPolls(1));
+  const few = await pagesOfFurther();
+  const polls = busy.map((id) => pollOf(id, 100));
+  const { claimed } = await first.workers.exchange({ finishes: [], progress: [], polls });
+  expect(claimed.flat()).toHaveLength(1_000);
+  await submitAll(
+    first,
+    Array.from({ length: 1_000 }, (_, n) => ({ agent: `unnamed-${n}` })),
+  );
+  expect(await pagesOfFurther()).toBeLessThan(1.5 * few);
+});
+
 describe("what a claim touches", () => {
   test("does not grow with the tasks or the agents that wait", async () => {
     const { first, admin } = await openNodes(1);

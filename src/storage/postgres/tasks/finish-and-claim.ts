@@ -346,6 +346,22 @@ const ENDS = `unnest(p_nodes, p_seqs, p_tokens, p_results, p_reports, p_reported
 const STARTED_AT = `case when f.reported_at is null or l.state = 'running' then l.started_at
                          else greatest(least(f.reported_at, p_now), l.started_at) end as started_at`;
 
+/** Takes attempts away that their nodes still hold. p_more: other values of some of them, by token. */
+const ENDED = `
+  ended as (
+    delete from lease l
+     using ${ENDS}
+      left join json_to_recordset(p_more)
+             as m(token bigint, state text, error text, run_at bigint, input_tokens bigint, output_tokens bigint,
+                  context_tokens bigint, context_window bigint, summary text) on m.token = f.token
+     where l.task_seq = f.seq and l.token = f.token and l.node = f.node
+    returning f.n, l.task_seq, l.token, l.node, l.line, l.attempt, ${STARTED_AT},
+              coalesce(m.state, 'done') as state,
+              case coalesce(m.state, 'done') when 'done' then 'done' when 'queued' then 'interrupted' else 'failed' end as outcome,
+              coalesce(m.state = 'delayed', false) as counted, f.result, m.error, m.run_at, m.input_tokens, m.output_tokens,
+              m.context_tokens, m.context_window, m.summary,
+              ${leavesTrace("l")} or f.report is not null or m.state is distinct from 'queued' as begun)`;
+
 /** Attempts that begin and end in one call: their events alternate. */
 const APPEND_IN_WAVES = `
     if v_begun is null then ${APPEND_ENDS}
@@ -397,27 +413,5 @@ export const FINISH_AND_CLAIM_FUNCTIONS = readSql(new URL("./finish-and-claim.sq
     returning f.n, l.task_seq, l.token, l.node, l.line, l.attempt, l.state, ${STARTED_AT}, f.result, f.report, f.wave)`,
     APPEND_IN_WAVES,
   ),
-  END_HELD_ATTEMPTS: endAttempts(heldEnds({ f: ENDS, areReported: true }), APPEND_IN_WAVES),
+  END_HELD_ATTEMPTS: endAttempts(ENDED, APPEND_IN_WAVES),
 });
-
-/**
- * The query `ended` of `endAttempts`: takes attempts `f` away that their nodes still hold. p_more: other values of some of them, by
- * token. `areReported`: `f` has what nodes report of attempts that have begun; left out: they began when they were claimed.
- */
-export function heldEnds({ f, areReported = false }: { f: string; areReported?: boolean }): string {
-  const isReported = areReported ? "or f.report is not null" : "";
-  return `
-  ended as (
-    delete from lease l
-     using ${f}
-      left join json_to_recordset(p_more)
-             as m(token bigint, state text, error text, run_at bigint, input_tokens bigint, output_tokens bigint,
-                  context_tokens bigint, context_window bigint, summary text) on m.token = f.token
-     where l.task_seq = f.seq and l.token = f.token and l.node = f.node
-    returning f.n, l.task_seq, l.token, l.node, l.line, l.attempt, ${areReported ? STARTED_AT : "l.started_at"},
-              coalesce(m.state, 'done') as state,
-              case coalesce(m.state, 'done') when 'done' then 'done' when 'queued' then 'interrupted' else 'failed' end as outcome,
-              coalesce(m.state = 'delayed', false) as counted, f.result, m.error, m.run_at, m.input_tokens, m.output_tokens,
-              m.context_tokens, m.context_window, m.summary,
-              ${leavesTrace("l")} ${isReported} or m.state is distinct from 'queued' as begun)`;
-}

@@ -36,7 +36,6 @@ declare
   v_poll worker_poll;
   v_token bigint;
   v_started bigint[];
-  v_begun begun_attempt[];
   v_alike alike_queues;
   v_count integer;
   v_slots assigned_slot[];
@@ -45,9 +44,6 @@ begin
   v_now := take_write_lock(p_now);
   if p_progress is not null then perform write_worker_progress(v_now, p_progress); end if;
   if cardinality(p_seqs) > 0 then
-    -- The end of an attempt that was never named: it began when it was claimed.
-    v_begun := begin_ending(p_workers, p_seqs, p_tokens, p_more, null, null);
-    if v_begun is not null then perform append_in_waves(v_now, v_begun, null, '{}', '{}', '{}', '{}', '{}', false); end if;
     select lost, moved, freed into v_lost, v_moved, v_freed
       from finish_worker_tasks(v_now, p_seqs, p_tokens, p_workers, p_recorded, p_results, p_more);
     if v_lost is not null then
@@ -87,13 +83,14 @@ begin
        order by p.n, a.token;
     v_open := array(
       select row(p.n, p.worker, w.tenant, p.claim, w.agents, p.agents, p."except", least(p.max, json_array_length(p.tokens)), w.slots, w.lease_ms,
-                 h.held, h.alone, s.hashes, s.nonces, 0)::worker_poll
+                 coalesce(h.held, 0), coalesce(h.alone, false), s.hashes, s.nonces, 0)::worker_poll
         from json_to_recordset(p_polls) as p(n integer, worker text, claim text, max integer, agents text[], "except" text[], tokens json)
        cross join lateral (
          select tenant, agents, slots, lease_ms from worker where id = p.worker and not lost and not draining offset 0) w
-       cross join lateral (
-         select count(*)::integer as held, coalesce(bool_or(:IS_ALONE), false) as alone
-           from lease l cross join lateral (select kind from line where id = l.line offset 0) n where l.node = p.worker) h
+       left join (
+         select l.node, count(*)::integer as held, bool_or(:IS_ALONE) as alone
+           from lease l cross join lateral (select kind from line where id = l.line offset 0) n
+          where l.node in (select worker from json_to_recordset(p_polls) as p(worker text)) group by l.node) h on h.node = p.worker
        cross join lateral (
          select array_agg(t.hash order by t.i) as hashes, array_agg(t.nonce order by t.i) as nonces
            from rows from (json_to_recordset(p.tokens) as (hash text, nonce text)) with ordinality t(hash, nonce, i)) s
@@ -105,8 +102,10 @@ begin
     v_queues := array(
       select distinct n.id
         from (select distinct p.tenant, a.agent from unnest(v_open) p cross join lateral unnest(p.agents) a(agent)) p
-       cross join lateral (select * from line where tenant = p.tenant offset 0) n
-       where (p.agent = ':ALL_AGENTS' or n.agent = p.agent) and n.ready > 0 and :IS_FOR_WORKERS);
+       cross join lateral (
+         select * from line where tenant = p.tenant and agent = p.agent
+         union all select * from line where tenant = p.tenant and p.agent = ':ALL_AGENTS' offset 0) n
+       where n.ready > 0 and :IS_FOR_WORKERS);
     loop
       -- Usually one agent queue after the other need not be looked at.
       select o.* into v_alike from (:ALIKE_QUEUES) o;
@@ -192,25 +191,22 @@ create function finish_worker_tasks(
   out lost bigint[], out moved queue_delta[], out freed bigint[]) language plpgsql as $$
 #variable_conflict use_column
 declare
-:ENDING_VARIABLES
+  v_begun begun_attempt[];
 begin
-:END_WORKER_ATTEMPTS
-  moved := v_deltas;
-  freed := v_freed;
-  if cardinality(p_tokens) > coalesce(cardinality(v_tokens), 0) then
-    lost := array(select token from unnest(p_tokens) u(token) where v_tokens is null or token <> all (v_tokens));
-  end if;
-  if v_tokens is null then return; end if;
+  if p_more is not null then v_begun := begin_ending(p_workers, p_seqs, p_tokens, p_more, null, null); end if;
+  select f.lost, f.moved, f.freed into lost, moved, freed
+    from finish_held_tasks(p_now, p_workers, p_seqs, p_tokens, p_results, p_more, null, null, v_begun, null, null) f;
+  if lost @> p_tokens then return; end if;
   update worker_attempt a set ended_at = p_now, recorded = f.recorded
     from unnest(p_tokens, p_recorded) f(token, recorded)
    cross join lateral (select ctid as address from worker_attempt where token = f.token offset 0) o
-   where a.ctid = o.address and f.token = any (v_tokens);
+   where a.ctid = o.address and (lost is null or f.token <> all (lost));
   insert into worker_minute as m (worker, minute, done, failed)
   select f.worker, p_now / 60000, count(*) filter (where coalesce(e.state, 'done') = 'done'),
          count(*) filter (where e.state in ('failed', 'delayed'))
     from unnest(p_tokens, p_workers) f(token, worker)
     left join json_to_recordset(p_more) as e(token bigint, state text) on e.token = f.token
-   where f.token = any (v_tokens) and e.state is distinct from 'queued' group by f.worker order by f.worker
+   where (lost is null or f.token <> all (lost)) and e.state is distinct from 'queued' group by f.worker order by f.worker
   on conflict (worker, minute) do update set done = m.done + excluded.done, failed = m.failed + excluded.failed;
 end $$;
 

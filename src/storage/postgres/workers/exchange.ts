@@ -13,15 +13,7 @@ import { canWorkerRun, isAlone, isForWorkers } from "../connection/abilities.ts"
 import type { PostgresDatabase } from "../connection/database.ts";
 import { readSql } from "../connection/sql-file.ts";
 import { agentLimitOf } from "../counters/counters.ts";
-import { ENDING_VARIABLES, endAttempts } from "../tasks/end-attempt.ts";
-import {
-  heldEnds,
-  JUST_CLAIMED,
-  resultOf,
-  toFinishRow,
-  toJson,
-  toProgressRow,
-} from "../tasks/finish-and-claim.ts";
+import { JUST_CLAIMED, resultOf, toFinishRow, toJson, toProgressRow } from "../tasks/finish-and-claim.ts";
 import { PREEMPT } from "../tasks/preempt-tasks.ts";
 import { signalReleased } from "../tasks/release.ts";
 import { RELEASED_MAX } from "../tasks/settle-moves.ts";
@@ -191,7 +183,7 @@ const ALIKE_QUEUES = `
            cross join lateral (select * from line where id = u.id offset 0) n
            cross join lateral (select * from lane where name = n.lane offset 0) l
            cross join lateral (select * from tenant_line where lane = n.lane and tenant = n.tenant offset 0) t
-           where n.ready > 0 and ${IS_STARTABLE}) o
+           where n.ready > 0 and ${IS_STARTABLE} offset 0) o
    where takers <> '{}'`;
 
 /**
@@ -230,10 +222,4 @@ export const WORKER_EXCHANGE_FUNCTIONS = readSql(new URL("./exchange.sql", impor
     t.executions, t.started_at, t.spec, t.input_tokens, t.output_tokens, t.context_window, t.executions + 1, v_now`,
   IS_STARTABLE,
   PREEMPT,
-  ENDING_VARIABLES,
-  END_WORKER_ATTEMPTS: endAttempts(
-    heldEnds({
-      f: "unnest(p_seqs, p_tokens, p_workers, p_results) with ordinality f(seq, token, node, result, n)",
-    }),
-  ),
 });
