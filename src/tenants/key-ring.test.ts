@@ -15,8 +15,8 @@ test("a key has 256 random bits behind a prefix by which it is known, and its ha
   }
 });
 
-/** Two nodes on one storage. The second gets no signals of the first. */
-async function openNodes() {
+/** Two nodes on one storage. The second gets no signals of the first, unless it is `notified`. */
+async function openNodes({ notified = false } = {}) {
   const clock = new ManualClock();
   const storage = asSharedStorage(await openMemory(clock));
   const deaf = { ...storage, subscribe: () => () => {} };
@@ -24,7 +24,7 @@ async function openNodes() {
   const one = await openTestRota({ clock, storage });
   const other = await openTestRota({
     clock,
-    storage: deaf,
+    storage: notified ? storage : deaf,
     meddler: {
       before: ({ operation }) => {
         if (operation.startsWith("keys.")) reads.push(operation);
@@ -50,13 +50,15 @@ test("a key that is deleted elsewhere is unknown within a second, also without a
   expect(await other.keys.callerOf(key)).toBeNull();
 });
 
-test("that there is a key is known elsewhere within a second", async () => {
-  const { clock, one, other } = await openNodes();
-  expect(await other.keys.any()).toBe(false);
-  await one.keys.create({ role: "viewer", name: "first" });
-  expect(await one.keys.any()).toBe(true);
-  await clock.advance(1_000);
-  expect(await other.keys.any()).toBe(true);
+test("that there is a key is known elsewhere at once, and within five seconds without a notification", async () => {
+  for (const notified of [true, false]) {
+    const { clock, one, other } = await openNodes({ notified });
+    expect(await other.keys.any()).toBe(false);
+    await one.keys.create({ role: "viewer", name: "first" });
+    expect(await one.keys.any()).toBe(true);
+    await clock.advance(notified ? 0 : 5_000);
+    expect(await other.keys.any()).toBe(true);
+  }
 });
 
 test("the storage is asked once a second for a key, however often it is used, and not for what is none", async () => {
@@ -98,20 +100,31 @@ test("a storage that no other process changes is asked for a key only after chan
   expect(await isKnown()).toEqual([false, false]);
 });
 
-test("a watcher of a key is called within a second after it was deleted or has expired", async () => {
-  const { clock, one, other } = await openNodes();
+test("a watcher of a key is called within a second after it has expired, and at once when it is deleted elsewhere", async () => {
+  const { clock, one, other } = await openNodes({ notified: true });
   const lost = await one.keys.create({ role: "viewer", name: "lost" });
   const expiresAt = new Date(clock.now() + 5_000).toISOString();
   const short = await one.keys.create({ role: "viewer", name: "short", expiresAt });
   const watches = [lost, short].map(({ key }) => other.keys.watch(key));
   const gone = () => watches.map((watch) => watch.gone.aborted);
-  await clock.advance(3_000);
+  await clock.advance(4_000);
   expect(gone()).toEqual([false, false]);
   await one.keys.delete(lost.id);
-  await clock.advance(1_000);
+  await clock.advance(0);
   expect(gone()).toEqual([true, false]);
   await clock.advance(1_000);
   expect(gone()).toEqual([true, true]);
+});
+
+test("a watcher is called within five seconds after its key was deleted elsewhere, also without a notification", async () => {
+  const { clock, one, other, reads } = await openNodes();
+  const lost = await one.keys.create({ role: "viewer", name: "lost" });
+  const { gone } = other.keys.watch(lost.key);
+  await clock.advance(60_000);
+  expect(reads.filter((read) => read === "keys.findByHashes")).toHaveLength(12);
+  await one.keys.delete(lost.id);
+  await clock.advance(5_000);
+  expect(gone.aborted).toBe(true);
 });
 
 test("in the process that deletes a key its watchers are called at once", async () => {
@@ -184,7 +197,7 @@ test("the keys of all open streams are read together, and that there are keys is
   expect(looked).toEqual(Array(10).fill("keys.findByHashes"));
   const [first] = keys;
   if (first !== undefined) await one.keys.delete(first.id);
-  await clock.advance(1_000);
+  await clock.advance(5_000);
   expect(watches.map(({ gone }) => gone.aborted)).toEqual(keys.map((key) => key === first));
   for (const watch of watches) watch.stop();
 });

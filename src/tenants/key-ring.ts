@@ -10,10 +10,17 @@ import type { KeyUses } from "./key-uses.ts";
 import { Recent } from "./recent.ts";
 
 /**
- * How long a lookup is cached: every node refuses a deleted key within a second, even if it missed the signal. Changes of an
+ * How long a lookup is cached for requests: every node refuses a deleted key within a second, even if it missed the signal. Changes of an
  * exclusive storage all happen in this process, which misses none.
  */
 const KNOWN_MS = 1_000;
+/**
+ * The same for the keys of what is open at a node, and for whether there are any keys. Signals say when that changes: nodes ask
+ * the storage only because signals can be lost.
+ */
+const KNOWN_BY_SIGNAL_MS = 5_000;
+/** How often the keys of what is open are checked, because they can expire. */
+const LOOK_EVERY_MS = 1_000;
 /** How many lookups are cached: any caller can send texts that look like keys. */
 const KNOWN_MAX = 10_000;
 
@@ -26,7 +33,8 @@ export interface KeyRingOptions {
 
 /**
  * Finds the caller of a key. It reads each key from the storage at most once a second, and from an exclusive storage only after a
- * change. The keys of all that is open at a node are read together.
+ * change. The keys of all that is open at a node are read together: after each signal, with the key of a request, and at least once
+ * in five seconds.
  */
 export class KeyRing {
   readonly #options: KeyRingOptions;
@@ -39,6 +47,7 @@ export class KeyRing {
   /** When a query began that found a key, by the monotonic clock. */
   #foundAt = Number.NEGATIVE_INFINITY;
   readonly #knownMs: number;
+  readonly #knownBySignalMs: number;
   #lastAny: boolean | null = null;
   readonly #watched = new Map<string, Set<AbortController>>();
   #timer: Timer | null = null;
@@ -47,8 +56,10 @@ export class KeyRing {
   constructor(options: KeyRingOptions) {
     this.#options = options;
     const { clock, storage } = options;
-    this.#knownMs = storage.capabilities.exclusive ? Number.POSITIVE_INFINITY : KNOWN_MS;
-    this.#any = new Recent({ clock, maxAgeMs: this.#knownMs, read: () => storage.keys.any() });
+    const { exclusive } = storage.capabilities;
+    this.#knownMs = exclusive ? Number.POSITIVE_INFINITY : KNOWN_MS;
+    this.#knownBySignalMs = exclusive ? Number.POSITIVE_INFINITY : KNOWN_BY_SIGNAL_MS;
+    this.#any = new Recent({ clock, maxAgeMs: this.#knownBySignalMs, read: () => storage.keys.any() });
   }
 
   async callerOf(key: string): Promise<Caller | null> {
@@ -72,7 +83,7 @@ export class KeyRing {
    * could then read and change nothing, and a caller with a key cannot be authenticated without the storage.
    */
   async any(): Promise<boolean> {
-    if (this.#options.clock.monotonic() - this.#foundAt < this.#knownMs) return true;
+    if (this.#options.clock.monotonic() - this.#foundAt < this.#knownBySignalMs) return true;
     const known = this.#known;
     try {
       const any = await this.#any.get();
@@ -114,8 +125,8 @@ export class KeyRing {
   }
 
   /** Null: the key is unknown, deleted or expired. */
-  async #find(hash: string): Promise<KeyRecord | null> {
-    const record = await this.#knownAs(hash).get();
+  async #find(hash: string, maxAgeMs = this.#knownMs): Promise<KeyRecord | null> {
+    const record = await this.#knownAs(hash).get(maxAgeMs);
     if (record === null || !isSame(record.hash, hash)) return null;
     const { expiresAt } = record;
     return expiresAt !== null && expiresAt <= this.#options.storageClock.now() ? null : record;
@@ -145,17 +156,22 @@ export class KeyRing {
     this.#wanted = [];
     const begunAt = clock.monotonic();
     const known = this.#known;
-    const records = await storage.keys.findByHashes({ hashes: lookups.map(({ hash }) => hash) });
-    // While they were read, the last key may have been deleted.
-    if (records.length > 0 && known === this.#known) this.#foundAt = begunAt;
+    const asked = new Set(lookups.map(({ hash }) => hash));
+    // Requests will ask for them, too.
+    const watched = [...this.#watched.keys()].filter(
+      (hash) => !asked.has(hash) && this.#knownAs(hash).isOlder(),
+    );
+    const records = await storage.keys.findByHashes({ hashes: [...asked, ...watched] });
     const byHash = new Map(records.map((record) => [record.hash, record]));
     for (const lookup of lookups) lookup.record = byHash.get(lookup.hash) ?? null;
+    // Keys may have changed while they were read.
+    if (known !== this.#known) return;
+    if (records.length > 0) this.#foundAt = begunAt;
+    for (const hash of watched) this.#knownAs(hash).put(byHash.get(hash) ?? null, begunAt);
   }
 
   #look(): Timer {
-    return this.#options.clock.setTimer(KNOWN_MS, async () => {
-      if (!this.#options.storage.capabilities.exclusive)
-        for (const hash of this.#watched.keys()) this.#known.get(hash)?.drop();
+    return this.#options.clock.setTimer(LOOK_EVERY_MS, async () => {
       await this.#checkWatched();
       this.#timer = this.#watched.size === 0 ? null : this.#look();
     });
@@ -169,7 +185,7 @@ export class KeyRing {
   async #endStale(): Promise<void> {
     const ends = [...this.#watched].map(async ([hash, watchers]) => {
       // While the storage is unavailable the key cannot be checked: readers get nothing meanwhile either.
-      const isGone = await this.#find(hash).then(
+      const isGone = await this.#find(hash, this.#knownBySignalMs).then(
         (record) => record === null,
         () => false,
       );

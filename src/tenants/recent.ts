@@ -16,15 +16,26 @@ export class Recent<Value> {
     this.#options = options;
   }
 
-  get(): Promise<Value> {
-    const { clock, maxAgeMs, read } = this.#options;
-    if (this.#last !== null && clock.monotonic() - this.#last.askedAt < maxAgeMs) return this.#last.answer;
+  get(maxAgeMs = this.#options.maxAgeMs): Promise<Value> {
+    const { clock, read } = this.#options;
+    if (this.#last !== null && !this.isOlder(maxAgeMs)) return this.#last.answer;
     const asked = { askedAt: clock.monotonic(), answer: read() };
     this.#last = asked;
     asked.answer.catch(() => {
       if (this.#last === asked) this.#last = null;
     });
     return asked.answer;
+  }
+
+  /** Whether a caller that accepts values of this age would have to read. */
+  isOlder(maxAgeMs = this.#options.maxAgeMs): boolean {
+    return this.#last === null || this.#options.clock.monotonic() - this.#last.askedAt >= maxAgeMs;
+  }
+
+  /** A read for other callers, which began then, has returned this, too. What was asked since stays. */
+  put(value: Value, askedAt: number): void {
+    if (this.#last !== null && this.#last.askedAt >= askedAt) return;
+    this.#last = { askedAt, answer: Promise.resolve(value) };
   }
 
   /** Later calls start a new read, even while one is under way. */
