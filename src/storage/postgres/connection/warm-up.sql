@@ -12,6 +12,13 @@ declare
 begin
   select last_value, is_called into v_number, v_called from event_seq;
   begin
+    -- Undone first: it takes a slot of its agent.
+    perform insert_and_claim(v_now, p_forms, '{1}', array['warm-up first'], p_spec, '{1}', '[]', 1000000, 1000000, 1000000, p_node,
+                             array[p_lane], '{1}', array[null]::integer[], array[null]::text[], true);
+    raise exception using errcode = 'P0410';
+  exception when sqlstate 'P0410' then null;
+  end;
+  begin
     perform insert_tasks(v_now, p_forms, '{1,1}', array['warm-up', 'warm-up too'], p_spec || E'\n' || p_spec, '{1,2}', '[]',
                          1000000, 1000000, 1000000);
     perform insert_tasks(v_now, p_forms, '{1}', array['warm-up alone'], p_spec, '{1}', '[]', 1000000, 1000000, 1000000);

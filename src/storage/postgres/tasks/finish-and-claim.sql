@@ -182,18 +182,31 @@ create function insert_and_claim(
 language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_now bigint;
+  v_now bigint := take_write_lock(p_now);
+  v_alive boolean := exists (select 1 from node where id = p_node and not dead);
+  v_token bigint;
   v_done record;
 begin
-  select i.first_seq, i.created_at, i.forms, i."each" into first_seq, created_at, forms, "each"
-    from insert_tasks(p_now, p_forms, p_form_of, p_ids, p_specs, p_agent_positions, p_batches, p_max_queue, p_max_total, p_max_agent) i;
-  perform 1 from node where id = p_node and not dead;
-  if not found then return; end if;
-  v_now := created_at;
-  select * into v_done
-    from finish_and_claim(
-           v_now, '{}', '{}', '{}', '{}', null, array_fill(p_node, array[cardinality(p_lanes)]), p_lanes, p_limits, p_each, p_left, null,
-           p_others, null, null, null, null, null, null, null, null, null);
+  if v_alive and cardinality(p_ids) = 1 then
+    select t.first_seq, t.forms, t.token into first_seq, forms, v_token
+      from insert_ready_task(v_now, p_forms, p_ids[1], p_specs, p_max_queue, p_max_total, p_max_agent, p_node, p_lanes, p_limits, p_each,
+                             p_left) t;
+  end if;
+  created_at := v_now;
+  if first_seq is null then
+    select i.first_seq, i.forms, i."each" into first_seq, forms, "each"
+      from insert_tasks(v_now, p_forms, p_form_of, p_ids, p_specs, p_agent_positions, p_batches, p_max_queue, p_max_total, p_max_agent) i;
+  end if;
+  if not v_alive then return; end if;
+  if v_token is not null then
+    select array[first_seq] as seqs, array[v_token] as tokens, '{running}'::text[] as states, null::json as expired, false as settled
+      into v_done;
+  else
+    select * into v_done
+      from finish_and_claim(
+             v_now, '{}', '{}', '{}', '{}', null, array_fill(p_node, array[cardinality(p_lanes)]), p_lanes, p_limits, p_each, p_left, null,
+             p_others, null, null, null, null, null, null, null, null, null);
+  end if;
   result := exchange_result(v_now, null, v_done.seqs, v_done.tokens, v_done.states, null, v_done.expired, v_done.settled, false, null);
   if v_done.seqs is not null then
     started := (select json_agg(s order by s.token) from (:STARTED_TASKS) s);

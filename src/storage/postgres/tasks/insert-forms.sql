@@ -197,10 +197,12 @@ begin
 end $$;
 
 -- Inserts the only task of a call if it is ready, fits and has nothing to do with another: short statements take half the time of
--- those that insert many. first_seq null: it did nothing. forms: see insert_tasks.
+-- those that insert many. first_seq null: it did nothing. forms: see insert_tasks. p_node and what follows: a claim of this node,
+-- which is alive; null: none. token: of the attempt that has started, because a claim would have started just this task; null: none has.
 create function insert_ready_task(
   p_now bigint, p_forms json, p_id text, p_spec text, p_max_queue bigint, p_max_total bigint, p_max_agent bigint,
-  out first_seq bigint, out forms json)
+  p_node text, p_lanes text[], p_limits integer[], p_each integer[], p_left text[],
+  out first_seq bigint, out forms json, out token bigint)
 language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -216,6 +218,9 @@ declare
   v_gained integer;
   v_disabled boolean;
   v_refreshed boolean;
+  v_claim integer;
+  v_starts boolean := false;
+  v_event bigint;
 begin
   select * into k from json_to_recordset(p_forms) as j(
     tenant text, agent text, lane text, kind text, priority integer, run_at bigint, deadline bigint, deadline_after_ms bigint,
@@ -224,7 +229,7 @@ begin
   if k.priority <= :PRIORITY_CRITICAL or k.run_at > p_now or num_nonnulls(k.session, k.batch, k.concurrency_key, k.depends_on) > 0 then
     return;
   end if;
-  select o.*, n.ready, n.inflight, n.standing, n.head_rank, n.head_seq, n.room, n.agent_max is not null or n.shared as limited,
+  select o.*, n.ready, n.inflight, n.standing, n.pool, n.head_rank, n.head_seq, n.room, n.agent_max is not null or n.shared as limited,
          n.startable and n.ahead as was_urgent
     into v_queue
     from (select max(l.id) filter (where l.lane = k.lane and l.kind = :QUEUE_KIND) as line,
@@ -255,11 +260,35 @@ begin
   -- A queue of an agent with its own limit, or with several queues in the lane, is refreshed below.
   v_room := case when v_queue.standing = 0 then greatest(least(v_queue.ready + 1, v_limits.per_agent - v_queue.inflight), 0) else 0 end;
   v_gained := v_room - v_queue.room;
+  v_claim := array_position(p_lanes, k.lane);
+  if p_limits[v_claim] > 0 and v_room > 0 and v_queue.ready = 0 and v_queue.pool = 0 and not v_queue.limited
+     and v_limits.strategy = 'fair-fifo' and (v_deadline <= p_now) is not true then
+    v_starts := can_start_alone(p_now, k.tenant, k.lane, p_lanes, p_each[v_claim], p_left[v_claim]::jsonb);
+  end if;
   insert into task (seq, id, tenant, agent, line, priority, rank, resting_state, position, created_at, run_at, deadline,
                     deadline_after_ms, max_retries_if_lost, preemptions_left, origin, schedule, callback_url, parent_task, root_task, spec)
   values (first_seq, p_id, k.tenant, k.agent, v_queue.line, k.priority, v_rank, 'queued', v_queue.waiting + 1, p_now, k.run_at, v_deadline,
           case when k.deadline is null then k.deadline_after_ms end, k.max_retries_if_lost,
           case when k.preemptible then :PREEMPTIONS_MAX else 0 end, k.origin, k.schedule, k.callback_url, k.parent_task, k.root_task, p_spec);
+  v_event := nextval('event_seq');
+  forms := json_build_array(json_build_object('state', 'queued', 'waiting', v_queue.waiting, 'deadline', v_deadline,
+                                              'unserved', v_queue.unserved));
+  if v_starts then
+    token := nextval('event_seq');
+    insert into lease (task_seq, token, node, line, state, attempt, started_at, lane, tenant, priority)
+    values (first_seq, token, p_node, v_queue.line, 'running', 1, p_now, k.lane, case when k.priority > 0 and k.preemptible then k.tenant end,
+            case when k.priority > 0 and k.preemptible then k.priority end);
+    update line n set inflight = n.inflight + 1, last_served = token where n.id = v_queue.line;
+    update tenant_line t
+       set inflight = t.inflight + 1, last_served = token, owed = greatest(t.owed - 1, 0), ahead_streak = 0
+     where t.lane = k.lane and t.tenant = k.tenant;
+    update lane l set inflight = l.inflight + 1 where l.name = k.lane;
+    update tally y set tasks = y.tasks + 1 where y.tenant = k.tenant and y.state = 'queued';
+    insert into event (last_seq, count, type, at, tenant, task_seqs, data)
+    values (v_event, 1, 'task.created', p_now, k.tenant, array[first_seq], '{"state":"queued"}'),
+           (token, 1, 'task.started', p_now, k.tenant, array[first_seq], '{"attempt":1}');
+    return;
+  end if;
   insert into ready (line, rank, task_seq) values (v_queue.line, v_rank, first_seq);
   update line n
      set waiting = n.waiting + 1, exempt = n.exempt + v_exempt, ready = n.ready + 1,
@@ -276,13 +305,28 @@ begin
   update lane l set waiting = l.waiting + 1, exempt = l.exempt + case when v_disabled then 1 else v_exempt end where l.name = k.lane;
   update tally y set tasks = y.tasks + 1 where y.tenant = k.tenant and y.state = 'queued';
   insert into event (last_seq, count, type, at, tenant, task_seqs, data)
-  values (nextval('event_seq'), 1, 'task.created', p_now, k.tenant, array[first_seq], '{"state":"queued"}');
+  values (v_event, 1, 'task.created', p_now, k.tenant, array[first_seq], '{"state":"queued"}');
   if v_refreshed then perform refresh_tenants(array[k.tenant]); end if;
   if v_queue.limited then
     perform refresh_startable(array(select s.id from line s where s.tenant = k.tenant and s.agent = k.agent));
   end if;
-  forms := json_build_array(json_build_object('state', 'queued', 'waiting', v_queue.waiting, 'deadline', v_deadline,
-                                              'unserved', v_queue.unserved));
+end $$;
+
+-- Whether a claim in these lanes would start a new task of this tenant in lane p_lane and nothing else: nothing else can start, and
+-- no limit holds it back. p_each, p_left: see claim_tasks.
+create function can_start_alone(p_now bigint, p_tenant text, p_lane text, p_lanes text[], p_each integer, p_left jsonb) returns boolean
+language plpgsql stable as $$
+begin
+  return exists (
+           select 1 from lane l join tenant_line t on t.lane = l.name
+            where l.name = p_lane and t.tenant = p_tenant and (l.inflight >= l.total) is not true and not t.disabled and not t.crowded
+              and t.max_inflight is null and (t.inflight >= t.lane_max) is not true
+              and not (l.second_tenant and coalesce((p_left ->> p_tenant)::integer, p_each, 1) <= 0))
+     and not exists (select 1 from line where lane = any (p_lanes) and startable and pool = 0)
+     and not exists (select 1 from line where lane = any (p_lanes) and startable and pool <> 0)
+     and not exists (select 1 from key_hold where contested)
+     and not exists (select 1 from release)
+     and not exists (select 1 from task where expires_at <= p_now);
 end $$;
 
 -- Inserts tasks of which each is ready, fits and has nothing to do with another: most calls. They are not critical.

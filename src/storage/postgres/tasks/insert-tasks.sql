@@ -20,7 +20,7 @@ begin
   created_at := v_now;
   if cardinality(p_ids) = 1 then
     select t.first_seq, t.forms into first_seq, forms
-      from insert_ready_task(v_now, p_forms, p_ids[1], p_specs, p_max_queue, p_max_total, p_max_agent) t;
+      from insert_ready_task(v_now, p_forms, p_ids[1], p_specs, p_max_queue, p_max_total, p_max_agent, null, null, null, null, null) t;
     if first_seq is not null then return; end if;
   end if;
   if json_array_length(p_batches) > 0 then perform create_batches(v_now, p_batches); end if;
