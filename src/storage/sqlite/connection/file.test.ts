@@ -356,6 +356,28 @@ describe("a SQLite file", () => {
     reader.close();
   });
 
+  test("ends the other attempts when the lease of one was lost behind the cache", async () => {
+    const path = newPath();
+    const { storage } = await open(path);
+    await storage.nodes.register({ node: NODE });
+    await insert(storage, ...Array.from({ length: 12 }, (_, n) => `task ${n}`));
+    const claims = [{ lane: LANE, limit: 12 }];
+    const { claimed } = await storage.tasks.finishAndClaim({
+      node: NODE,
+      finishes: [],
+      progress: [],
+      claims,
+    });
+    const db = new Sqlite(path);
+    db.prepare("delete from lease where task_seq = ?").run(claimed[3]?.task.seq);
+    db.close();
+    const finishes = claimed.map(({ task: { seq }, token }) => ({ seq, token, settlement: DONE }));
+    const ended = await storage.tasks.finishAndClaim({ node: NODE, finishes, progress: [], claims: [] });
+    expect(ended.finished.map(({ token }) => token)).toEqual(
+      claimed.filter((_, index) => index !== 3).map(({ token }) => token),
+    );
+  });
+
   test("of a newer Rota is refused and left as it is", async () => {
     const path = newPath();
     await (await open(path)).storage.close();

@@ -3,6 +3,7 @@ import { NEWCOMER_LEAD, type Strategy } from "../../../model/lane.ts";
 import { isCritical } from "../../../model/priority.ts";
 import type { TaskLabels, TaskOrigin } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
+import { RowBatch, type RowStatement, rowStatement } from "../connection/row-batch.ts";
 import { EventLog } from "../log/event-log.ts";
 import { BatchLedger } from "./batch-ledger.ts";
 import { ConcurrencyKeyLedger, type WantedTask } from "./concurrency-key-ledger.ts";
@@ -347,6 +348,8 @@ export class Ledger {
   /** Writes the changes; the last step of a transaction. `limitsChanged`: agent queues may start more or fewer tasks now. */
   save({ limitsChanged = false } = {}): void {
     this.#readSiblings();
+    const all = new RowBatch(this.#db, SAVE_AGENT_QUEUES);
+    const counts = new RowBatch(this.#db, SAVE_COUNTS);
     for (const agentQueue of this.#agentQueues.values()) {
       const asRead = this.#asRead.get(agentQueue);
       const { room, ahead } = this.#follow(agentQueue);
@@ -355,9 +358,11 @@ export class Ledger {
       agentQueue.room = room;
       agentQueue.ahead = ahead;
       if (!limitsChanged && asRead !== undefined && hasSameOrder(agentQueue, asRead))
-        this.#saveCounts(agentQueue);
-      else this.#saveAgentQueue(agentQueue);
+        counts.add(countsOf(agentQueue));
+      else all.add(allOf(agentQueue));
     }
+    all.write();
+    counts.write();
     this.tenants.countExempt((name) => this.lane(name));
     const saveLane = this.#db.prepare("update lane set waiting = ?, inflight = ?, exempt = ? where name = ?");
     const lanesAsRead = this.allLanes();
@@ -379,38 +384,6 @@ export class Ledger {
         if (addToTally.run(tasks, tenant, state).changes === 0) startTally.run(tasks, tenant, state);
       }
     }
-  }
-
-  #saveAgentQueue(agentQueue: AgentQueue): void {
-    this.#db
-      .prepare(
-        `update line set waiting = ?, ready = ?, inflight = ?, head_rank = ?, head_seq = ?, last_served = ?,
-                         tasks = ?, exempt = ?, room = ?, startable = ?, ahead = ? where id = ?`,
-      )
-      .run(
-        agentQueue.waiting,
-        agentQueue.ready,
-        agentQueue.inflight,
-        agentQueue.head_rank,
-        agentQueue.head_seq,
-        agentQueue.last_served,
-        agentQueue.tasks,
-        agentQueue.exempt,
-        agentQueue.room,
-        agentQueue.room > 0 ? 1 : 0,
-        agentQueue.ahead,
-        agentQueue.id,
-      );
-  }
-
-  /**
-   * Writes only what no index has: SQLite rewrites the entries of an index whose columns are set, even to the same values, which is one
-   * more page for each commit. `hasSameOrder` must compare every column that this does not write and `#saveAgentQueue` does.
-   */
-  #saveCounts({ waiting, ready, tasks, exempt, room, id }: AgentQueue): void {
-    this.#db
-      .prepare("update line set waiting = ?, ready = ?, tasks = ?, exempt = ?, room = ? where id = ?")
-      .run(waiting, ready, tasks, exempt, room, id);
   }
 
   /** If an agent has a limit over several queues, a change in one of them changes the room in all others. */
@@ -460,6 +433,41 @@ export class Ledger {
 export const AGENT_QUEUE_COLUMNS =
   "id, lane, tenant, agent, kind, standing, agent_max, waiting, ready, inflight, head_rank, head_seq, last_served, tasks, exempt, room, ahead";
 
+const SAVE_AGENT_QUEUES = updateStatement([
+  ...["waiting", "ready", "inflight", "head_rank", "head_seq", "last_served", "tasks"],
+  ...["exempt", "room", "startable", "ahead"],
+]);
+
+function allOf(agentQueue: AgentQueue): unknown[] {
+  const { waiting, ready, inflight, head_rank, head_seq, last_served, tasks, exempt, room, ahead, id } =
+    agentQueue;
+  const order = [inflight, head_rank, head_seq, last_served];
+  return [waiting, ready, ...order, tasks, exempt, room, room > 0 ? 1 : 0, ahead, id];
+}
+
+/**
+ * Writes only what no index has: SQLite rewrites the entries of an index whose columns are set, even to the same values, which is one
+ * more page for each commit. `hasSameOrder` must compare every column that this does not write and `SAVE_AGENT_QUEUES` does.
+ */
+const SAVE_COUNTS = updateStatement(["waiting", "ready", "tasks", "exempt", "room"]);
+
+function countsOf({ waiting, ready, tasks, exempt, room, id }: AgentQueue): unknown[] {
+  return [waiting, ready, tasks, exempt, room, id];
+}
+
+/** Sets these columns of agent queues. Their ids are the last values of the rows. */
+function updateStatement(columns: readonly string[]): RowStatement {
+  const set = columns.map((column, index) => `${column} = column${index + 1}`).join(", ");
+  const row = `(${[...columns, "id"].map(() => "?").join(", ")})`;
+  return {
+    one: `update line set ${columns.map((column) => `${column} = ?`).join(", ")} where id = ?`,
+    ten: rowStatement(
+      row,
+      (rows) => `update line set ${set} from (values ${rows}) where id = column${columns.length + 1}`,
+    ).ten,
+  };
+}
+
 function hasChanged(agentQueue: AgentQueue, asRead: AgentQueue | undefined): boolean {
   return (
     agentQueue.waiting !== asRead?.waiting ||
@@ -472,7 +480,7 @@ function hasChanged(agentQueue: AgentQueue, asRead: AgentQueue | undefined): boo
   );
 }
 
-/** Whether no column of an index on agent queues has changed. Compares all that `#saveCounts` does not write. */
+/** Whether no column of an index on agent queues has changed. Compares all that `SAVE_COUNTS` does not write. */
 function hasSameOrder(agentQueue: AgentQueue, asRead: AgentQueue): boolean {
   return (
     agentQueue.inflight === asRead.inflight &&

@@ -11,6 +11,7 @@ import type { Transaction } from "../connection/transaction.ts";
 import type { AgentQueue } from "../counters/ledger.ts";
 import { IS_ALONE, isExecutable } from "../counters/standing.ts";
 import { type SlotsLeft, slotsLeft } from "../tenants/tenant-shares.ts";
+import { transactEnds } from "./stale-lease.ts";
 import {
   ALONE_LOOKED_AT,
   claimAhead,
@@ -27,7 +28,7 @@ export async function finishAndClaim(
   db: SqliteDatabase,
   params: FinishAndClaimParams,
 ): Promise<FinishedAndClaimed> {
-  return db.transact((tx) => {
+  return transactEnds(db, (tx) => {
     if (!isAlive(db, params.node)) return { finished: [], claimed: [], expired: [] };
     writeProgress(tx, params);
     const finished = beginAndFinish(tx, params);

@@ -2,7 +2,8 @@ import type { Lease } from "./lease.ts";
 
 /**
  * Leases as the claims of this process wrote them, so that the end of an attempt need not read what its start wrote. A lease in
- * the cache may have been lost since. Code that ends an attempt deletes the row, which shows whether the lease was still held.
+ * the cache may have been lost since. Code that ends an attempt deletes the row, which shows whether the lease was still held; see
+ * `StaleLeaseError`.
  */
 export class LeaseCache {
   readonly #leases = new Map<number, Lease>();

@@ -9,6 +9,7 @@ import {
 } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 import type { Transaction } from "../connection/transaction.ts";
+import { transactEnds } from "../tasks/stale-lease.ts";
 import { expireOverdue, isOverdue } from "../tasks/steps/expire-overdue.ts";
 import { beginAndFinish, writeProgress } from "../tasks/steps/finish-held-tasks.ts";
 import { Assignments } from "./steps/assign-tasks.ts";
@@ -46,7 +47,7 @@ export async function exchangeForWorkers(
     if (decided.length > 0) tx.fence(decided, "cancelled");
     return { finished, claimed, expired, held };
   };
-  const exchanged = db.transact(exchange);
+  const exchanged = transactEnds(db, exchange);
   // A worker forgets an end once the response says that it is stored. Other workers need not wait for that.
   return exchanged.finished.length > 0 ? { ...exchanged, durable: db.durable() } : exchanged;
 }

@@ -8,9 +8,10 @@ import type {
   FinishedAttempt,
 } from "../../../storage.ts";
 import { wavesOf } from "../../../waves.ts";
-import { RowBatch } from "../../connection/row-batch.ts";
+import { inTens, RowBatch, rowStatement } from "../../connection/row-batch.ts";
 import type { Transaction } from "../../connection/transaction.ts";
 import { LEASE_COLUMNS, type Lease } from "../lease.ts";
+import { StaleLeaseError } from "../stale-lease.ts";
 import { addStart, END_USUAL_TASKS, endTask, returnTask } from "./end-attempt.ts";
 
 /** Begins assigned attempts that this node still holds, and ends attempts, wave by wave. */
@@ -70,20 +71,34 @@ interface End {
   readonly finish: FinishedAttempt;
 }
 
-/** Takes the leases of attempts that end and that this node still holds. An attempt that lost its lease changes nothing. */
+/**
+ * Takes the leases of attempts that end and that this node still holds. An attempt that lost its lease changes nothing. Throws
+ * `StaleLeaseError`: see `transactEnds`.
+ */
 function takeLeases(tx: Transaction, node: string, finishes: readonly FinishedAttempt[]): End[] {
   // Not `delete … returning`: for that SQLite builds a table in memory, which costs more than both statements.
   const findLease = tx.prepare<Lease>(
     `select ${LEASE_COLUMNS} from lease where task_seq = ? and token = ? and node = ?`,
   );
-  const removeLease = tx.prepare("delete from lease where task_seq = ? and token = ? and node = ?");
-  return finishes.flatMap((finish) => {
+  const ends = finishes.flatMap((finish) => {
     const { seq, token } = finish;
     const lease = tx.db.leases.find(seq, token) ?? findLease.get(seq, token, node);
-    if (lease === undefined || removeLease.run(seq, token, node).changes === 0) return [];
-    return [{ lease, finish }];
+    return lease?.node === node ? [{ lease, finish }] : [];
   });
+  for (const { statement, rows } of inTens(REMOVE_LEASES, ends)) {
+    const seqs = rows.map(({ lease }) => lease.task_seq);
+    const tokens = rows.map(({ lease }) => lease.token);
+    const { changes } = tx.prepare(statement).run(...seqs, ...tokens, node);
+    if (changes !== rows.length) throw new StaleLeaseError();
+  }
+  return ends;
 }
+
+/** No two attempts have the same token, so that a row with one of the tokens is the lease of that attempt. */
+const REMOVE_LEASES = rowStatement(
+  "?",
+  (values) => `delete from lease where task_seq in (${values}) and token in (${values}) and node = ?`,
+);
 
 function finishHeldTasks(tx: Transaction, ends: readonly End[]): FinishedAndClaimed["finished"] {
   const rows = new RowBatch(tx, END_USUAL_TASKS);
