@@ -1,7 +1,7 @@
 import { KeyConcurrency } from "./key-concurrency.ts";
 import type { ChargedTo } from "./middleware/request-limits.ts";
 
-/** Pages read at the same time for one key. */
+/** Pages of lists and of replayed events that are read at the same time for one key. */
 const OF_KEY_MAX = 2;
 /** The same for all keys of a tenant. On PostgreSQL all tenants share six connections. */
 const OF_TENANT_MAX = 3;
