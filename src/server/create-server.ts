@@ -176,6 +176,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
     waits,
     runs: new MessageRuns({ streams, waits }),
     largeJson,
+    pageTurns,
     clock,
     log,
     onRefusedCall,

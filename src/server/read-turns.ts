@@ -18,6 +18,16 @@ export class ReadTurns {
     this.#hasSecondTenant = hasSecondTenant;
   }
 
+  /** Reads a page in turn. Rejects when `gone` fires before its turn. */
+  async during<Page>(owner: ChargedTo | null, gone: AbortSignal, read: () => Promise<Page>): Promise<Page> {
+    const leave = await this.enter(owner, gone);
+    try {
+      return await read();
+    } finally {
+      leave();
+    }
+  }
+
   /** Resolves with the function to call when the page has been read. Rejects when `gone` fires before its turn. Null: no keys. */
   async enter(owner: ChargedTo | null, gone: AbortSignal): Promise<() => void> {
     const leaveKey = await this.#keys.enter(owner?.key ?? null, gone);

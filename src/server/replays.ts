@@ -32,7 +32,8 @@ export class Replays {
       try {
         if (owner !== null) await this.#limit.whenSpare(owner, gone);
         gone.throwIfAborted();
-        const work = await this.#read(owner, gone, read);
+        // While a stream waits for its bucket, the turns for pages are left to lists.
+        const work = await this.#turns.pages.during(owner, gone, read);
         if (owner !== null) {
           const { looked, entries } = work;
           const bytesOut = entries.reduce((sum, { bytes }) => sum + bytes, 0);
@@ -43,15 +44,5 @@ export class Replays {
         leave();
       }
     };
-  }
-
-  /** While a stream waits for its bucket, the turns for pages are left to lists. */
-  async #read<Work>(owner: ChargedTo | null, gone: AbortSignal, read: () => Promise<Work>): Promise<Work> {
-    const leave = await this.#turns.pages.enter(owner, gone);
-    try {
-      return await read();
-    } finally {
-      leave();
-    }
   }
 }
