@@ -124,7 +124,8 @@ export function createServer(options: ServerOptions): FastifyInstance {
   allowOrigins(app, cors?.origins ?? []);
   const hasSecondTenant = () => rota.hasSecondTenant();
   const largeJson = new LargeJson();
-  chargeRequests(app, { pageTurns: new ReadTurns(hasSecondTenant), largeJson });
+  const pageTurns = new ReadTurns(hasSecondTenant);
+  chargeRequests(app, { pageTurns, largeJson });
   const limit = new RequestLimits(
     { ...DEFAULT_REQUEST_LIMITS, ...rateLimit },
     { clock, hasSecondTenant, onRefused: () => rota.noteRefused("rate") },
@@ -162,7 +163,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
   app.setSerializerCompiler(() => JSON.stringify);
 
   if (dashboard !== undefined) serveDashboard(app, { dashboard, basePath });
-  const replays = new Replays(limit, new ReadTurns(hasSecondTenant));
+  const replays = new Replays(limit, { streams: new ReadTurns(hasSecondTenant), pages: pageTurns });
   const streams = new EventStreams({ keys: rota.keys, clock, log, replays, hasSecondTenant });
   const waits = new TaskWaits(rota.keys, { hasSecondTenant });
   registerRoutes(app, {
@@ -175,6 +176,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
     waits,
     runs: new MessageRuns({ streams, waits }),
     largeJson,
+    pageTurns,
     clock,
     log,
     onRefusedCall,

@@ -28,7 +28,10 @@ async function serveStreams(
   const keys = { watch: () => expect.unreachable() };
   const hasSecondTenant = () => false;
   const limits = new RequestLimits(DEFAULT_REQUEST_LIMITS, { clock, hasSecondTenant, onRefused: () => {} });
-  const replays = new Replays(limits, new ReadTurns(hasSecondTenant));
+  const replays = new Replays(limits, {
+    streams: new ReadTurns(hasSecondTenant),
+    pages: new ReadTurns(hasSecondTenant),
+  });
   const streams = new EventStreams({
     ...{ keys, clock, log, replays, hasSecondTenant },
     ...(max === undefined ? {} : { max }),

@@ -38,6 +38,19 @@ test("work that is given up while it waits leaves its place to the next", async 
   (await next)();
 });
 
+test("other work runs between the work of a key that waited, even if that never waits itself", async () => {
+  const turns = new KeyConcurrency(1);
+  const order: string[] = [];
+  const working = ["first", "second", "third"].map(async (name) => {
+    const leave = await turns.enter("a", NEVER);
+    order.push(name);
+    leave();
+  });
+  const other = new Promise<void>((resolve) => setImmediate(resolve)).then(() => order.push("other"));
+  await Promise.all([...working, other]);
+  expect(order).toEqual(["first", "other", "second", "third"]);
+});
+
 test("two pages of a key are read at once, and none for a caller who has left", async () => {
   const clock = new ManualClock();
   const latch = new Latch();

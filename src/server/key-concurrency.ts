@@ -29,13 +29,23 @@ export class KeyConcurrency {
     };
   }
 
-  /** The work that has waited longest takes the slot. */
+  /** Yields first. Otherwise, where the storage responds at once, all work that waits would run in one turn of the event loop. */
   #leave(keyId: string | null, work: KeyWork): void {
+    if (work.waiting.size === 0) this.#free(keyId, work);
+    else setImmediate(() => this.#letNextBegin(keyId, work));
+  }
+
+  /** The work that has waited longest takes the slot. */
+  #letNextBegin(keyId: string | null, work: KeyWork): void {
     for (const begin of work.waiting) {
       work.waiting.delete(begin);
       begin();
       return;
     }
+    this.#free(keyId, work);
+  }
+
+  #free(keyId: string | null, work: KeyWork): void {
     work.active -= 1;
     if (work.active === 0) this.#keys.delete(keyId);
   }

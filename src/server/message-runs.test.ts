@@ -16,7 +16,10 @@ async function openRuns({ max }: { max: number }) {
   const { rota, clock, log } = await openTestRota();
   const hasSecondTenant = () => false;
   const limits = new RequestLimits(DEFAULT_REQUEST_LIMITS, { clock, hasSecondTenant, onRefused: () => {} });
-  const replays = new Replays(limits, new ReadTurns(hasSecondTenant));
+  const replays = new Replays(limits, {
+    streams: new ReadTurns(hasSecondTenant),
+    pages: new ReadTurns(hasSecondTenant),
+  });
   const streams = new EventStreams({ keys: rota.keys, clock, log, replays, hasSecondTenant, max });
   const waits = new TaskWaits(rota.keys, { max, hasSecondTenant });
   const caller = { tenant: "default", role: "admin", agent: null, keyId: null, keyName: null } as const;

@@ -1,7 +1,7 @@
 import { KeyConcurrency } from "./key-concurrency.ts";
 import type { ChargedTo } from "./middleware/request-limits.ts";
 
-/** Pages read at the same time for one key. */
+/** Pages of lists and of replayed events that are read at the same time for one key. */
 const OF_KEY_MAX = 2;
 /** The same for all keys of a tenant. On PostgreSQL all tenants share six connections. */
 const OF_TENANT_MAX = 3;
@@ -16,6 +16,16 @@ export class ReadTurns {
 
   constructor(hasSecondTenant: () => boolean) {
     this.#hasSecondTenant = hasSecondTenant;
+  }
+
+  /** Reads a page in turn. Rejects when `gone` fires before its turn. */
+  async during<Page>(owner: ChargedTo | null, gone: AbortSignal, read: () => Promise<Page>): Promise<Page> {
+    const leave = await this.enter(owner, gone);
+    try {
+      return await read();
+    } finally {
+      leave();
+    }
   }
 
   /** Resolves with the function to call when the page has been read. Rejects when `gone` fires before its turn. Null: no keys. */

@@ -19,7 +19,9 @@ function openReplays({ hasSecondTenant = false } = {}) {
     { perSecond: 10, burst: 20, maxExpensive: 1, ofTenant: { perSecond: 20, burst: 40, maxExpensive: 1 } },
     { clock, hasSecondTenant: () => hasSecondTenant, onRefused: () => {} },
   );
-  return { clock, limit, replays: new Replays(limit, new ReadTurns(() => hasSecondTenant)) };
+  const pages = new ReadTurns(() => hasSecondTenant);
+  const replays = new Replays(limit, { streams: new ReadTurns(() => hasSecondTenant), pages });
+  return { clock, limit, pages, replays };
 }
 
 /** A page of this many empty entries. */
@@ -131,6 +133,33 @@ describe("the streams of one key", () => {
     await expect(read).rejects.toThrow("gone");
     expect(clock.pending).toBe(0);
   });
+});
+
+test("pages of lists take the same turns, but not those that a stream with an empty bucket would have", async () => {
+  const { replays, limit, pages, clock } = openReplays();
+  const leave = await Promise.all([pages.enter(A, NEVER), pages.enter(A, NEVER)]);
+  let begun = 0;
+  const read = () =>
+    replays.paceOf(
+      A,
+      NEVER,
+    )(async () => {
+      begun += 1;
+      return page(0);
+    });
+  const first = read();
+  await settle();
+  expect(begun).toBe(0);
+  leave[0]();
+  await first;
+  expect(begun).toBe(1);
+  limit.settle(A, 20);
+  const next = [read(), read()];
+  await settle();
+  (await pages.enter(A, NEVER))();
+  leave[1]();
+  await clock.advance(1_000);
+  await Promise.all(next);
 });
 
 test("the streams of all keys of a tenant read three pages at once if there is a second tenant, whose streams do not wait", async () => {

@@ -3,6 +3,13 @@ import { unitsOf } from "./middleware/request-cost.ts";
 import type { ChargedTo, RequestLimits } from "./middleware/request-limits.ts";
 import type { ReadTurns } from "./read-turns.ts";
 
+export interface ReplayTurns {
+  /** The streams that may read next, which may have to wait for their bucket. */
+  readonly streams: ReadTurns;
+  /** The reads themselves. Pages of lists take the same turns. */
+  readonly pages: ReadTurns;
+}
+
 /**
  * Schedules the reads of streams that replay past events. The streams of one key, and of one
  * tenant, take turns, a few pages at a time, and each
@@ -11,9 +18,9 @@ import type { ReadTurns } from "./read-turns.ts";
  */
 export class Replays {
   readonly #limit: Pick<RequestLimits, "whenSpare" | "settle">;
-  readonly #turns: ReadTurns;
+  readonly #turns: ReplayTurns;
 
-  constructor(limit: Pick<RequestLimits, "whenSpare" | "settle">, turns: ReadTurns) {
+  constructor(limit: Pick<RequestLimits, "whenSpare" | "settle">, turns: ReplayTurns) {
     this.#limit = limit;
     this.#turns = turns;
   }
@@ -21,11 +28,12 @@ export class Replays {
   /** Returns the read pace of a caller's stream; null: there are no keys, and nothing is charged. `gone` ends its wait. */
   paceOf(owner: ChargedTo | null, gone: AbortSignal): ReadPace {
     return async (read) => {
-      const leave = await this.#turns.enter(owner, gone);
+      const leave = await this.#turns.streams.enter(owner, gone);
       try {
         if (owner !== null) await this.#limit.whenSpare(owner, gone);
         gone.throwIfAborted();
-        const work = await read();
+        // While a stream waits for its bucket, the turns for pages are left to lists.
+        const work = await this.#turns.pages.during(owner, gone, read);
         if (owner !== null) {
           const { looked, entries } = work;
           const bytesOut = entries.reduce((sum, { bytes }) => sum + bytes, 0);

@@ -6,6 +6,7 @@ import type { Log } from "../model/log.ts";
 import type { EventStreams } from "./event-stream.ts";
 import type { LargeJson } from "./large-json.ts";
 import type { MessageRuns } from "./message-runs.ts";
+import type { ReadTurns } from "./read-turns.ts";
 import type { TaskWaits } from "./task-waits.ts";
 
 /** The dependencies of all routes. The tenant is not among them: it comes with each request, from its caller. */
@@ -22,6 +23,8 @@ export interface RouteParts {
   readonly waits: TaskWaits;
   readonly runs: MessageRuns;
   readonly largeJson: LargeJson;
+  /** The turns in which pages of lists are read. */
+  readonly pageTurns: ReadTurns;
   readonly clock: Clock;
   readonly log: Log;
   /** Counts and records an error inside a successful response, such as that of an MCP tool, like an error of HTTP. */

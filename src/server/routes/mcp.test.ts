@@ -1,13 +1,15 @@
 import type { Client } from "@modelcontextprotocol/client";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { ask, sendRaw } from "../../../test/support/http.ts";
 import { openKeyedServer } from "../../../test/support/keyed-server.ts";
 import { callTool, type Era, openMcpClient, sendRpc } from "../../../test/support/mcp.ts";
+import { meddle, openMemory } from "../../../test/support/storages.ts";
 import type { KeyInput } from "../../interface/keys.ts";
 import type { Rota } from "../../interface/rota.ts";
 import { silentLog } from "../../model/log.ts";
 import { createRota } from "../../rota.ts";
-import { Latch } from "../../testing/signals.ts";
+import { ManualClock, settle } from "../../testing/manual-clock.ts";
+import { Latch, until } from "../../testing/signals.ts";
 import { listen, type RunningServer } from "../listen.ts";
 
 const TASKS = { extensions: { "io.modelcontextprotocol/tasks": {} } };
@@ -774,5 +776,62 @@ describe("/mcp is guarded as other routes are:", () => {
     const { taskId } = await rota.tasks.submit({ message: "x", runAt: LATER });
     expect((await callTool(client, "get", { id: taskId })).text).toBe("task not found (not_found)");
     expect((await callTool(client, "list", { what: "tasks" })).text).toBe("No tasks.");
+  });
+
+  test("lists take the turns of the key for pages", async () => {
+    const clock = new ManualClock();
+    const opened = new Latch();
+    let reading = 0;
+    const storage = meddle(await openMemory(clock), {
+      before: async ({ operation }) => {
+        if (operation !== "tasks.listRows") return;
+        reading += 1;
+        await opened.opened;
+      },
+    });
+    const { key, url, rota: own } = await openKeyedServer({ storage, clock, start: false });
+    const caller = await key({});
+    const call = (name: string, given: object) =>
+      sendRpc({ url, key: caller, method: "tools/call", params: { name, arguments: given } });
+    const { taskId } = await own.tasks.submit({ payload: null });
+    const lists = Array.from({ length: 4 }, () => call("list", { what: "tasks" }));
+    await until(() => reading === 2);
+    // Others do not wait for them, and are begun after them.
+    expect((await call("explain", { id: taskId })).status).toBe(200);
+    expect(reading).toBe(2);
+    opened.open();
+    for (const { status } of await Promise.all(lists)) expect(status).toBe(200);
+    expect(reading).toBe(4);
+  });
+
+  test("a few messages are begun in one turn of the event loop, however many arrive at once", async () => {
+    const clock = new ManualClock();
+    const known = new Latch();
+    let begun = 0;
+    const perTurn: number[] = [];
+    const storage = meddle(await openMemory(clock), {
+      before: async ({ operation }) => {
+        if (operation === "keys.findByHashes") await known.opened;
+        if (operation !== "tasks.get" || begun++ > 0) return;
+        setImmediate(() => {
+          perTurn.push(begun);
+          begun = 0;
+        });
+      },
+    });
+    const { key, url, rota: own } = await openKeyedServer({ storage, clock, start: false });
+    const caller = await key({});
+    const arrivals = vi.spyOn(own.keys, "callerOf");
+    const params = { name: "get", arguments: { id: "tsk_unknown" } };
+    const calls = Array.from({ length: 60 }, () =>
+      sendRpc({ url, key: caller, method: "tools/call", params }),
+    );
+    await until(() => arrivals.mock.calls.length === 60);
+    known.open();
+    await Promise.all(calls);
+    await settle();
+    expect(perTurn.reduce((sum, count) => sum + count, 0)).toBe(60);
+    // Four, and the next four if their turn comes before that of the test.
+    expect(Math.max(...perTurn)).toBeLessThanOrEqual(8);
   });
 });

@@ -9,8 +9,8 @@ import { RotaError } from "../../model/errors.ts";
 import { isObject } from "../../model/input/field-checks.ts";
 import type { Provenance } from "../../model/provenance.ts";
 import { goDurationSeconds } from "../../model/text/go-duration.ts";
+import { TurnBudget } from "../../services/turn-budget.ts";
 import { addressOf } from "../address.ts";
-import type { LargeJson } from "../large-json.ts";
 import { routeOf } from "../middleware/audit.ts";
 import type { RouteParts } from "../route-parts.ts";
 import { whenClosed } from "../when-closed.ts";
@@ -22,12 +22,16 @@ const RETENTION_KEPT_MS = 60_000;
 /** Where the request is for the library, which looks at nothing but its path. */
 const URL_INSIDE = "http://rota.invalid/mcp";
 
+/** Messages begun in one turn of the event loop. Each takes up to a millisecond, most of it in the package. */
+const BEGUN_PER_TURN = { pieces: 4, bytes: Number.POSITIVE_INFINITY } as const;
+
 /** `POST /mcp`: tools for AI agents. Each node can respond to each request: none keeps anything of a client. */
 export const mcpRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, parts) => {
   // Without keys, only this process can have asked the question that is replied to.
   const ownSecret = randomBytes(32);
   const retentionMs = keptRetention(parts);
   let loading: Promise<McpRequestHandler> | null = null;
+  const turns = new TurnBudget<string>(BEGUN_PER_TURN);
 
   /** The package takes a tenth of a second of CPU time to load, which a start does not pay. */
   function handler(): Promise<McpRequestHandler> {
@@ -53,6 +57,8 @@ export const mcpRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, parts) =
         'the body must be a message of JSON-RPC: {"jsonrpc": "2.0", "id": 1, "method": …}',
       );
     const respond = await handler();
+    if (turns.isOver) await turns.next(request.callerContext.caller.tenant);
+    turns.used(0);
     const gone = new AbortController();
     whenClosed(reply.raw, () => gone.abort());
     const inside = new Request(URL_INSIDE, {
@@ -77,7 +83,7 @@ export const mcpRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, parts) =
     return {
       caller: { role, agentId: caller.agent, keyId: caller.keyId },
       secret: key === null ? ownSecret : secretOf(key),
-      rota: (client) => chargedReads(rotaFor(request, client), request, parts.largeJson),
+      rota: (client) => chargedReads(rotaFor(request, client), request, { ...parts, gone }),
       wait: (taskId, { seconds, signal }) =>
         parts.waits.wait(callerContext, taskId, {
           ...parts.largeJson.paid(request),
@@ -112,30 +118,41 @@ function mcpProvenance({ createdBy, within }: Provenance, client: string | null)
   return { createdBy: { ...maker, via: "mcp", ...(client === null ? {} : { client }) }, within };
 }
 
-/** Lists charge for the entries that they look at, and single tasks for their size, as their routes do. */
-function chargedReads(rota: LocalTenant, request: FastifyRequest, largeJson: LargeJson): McpRota {
+/** Lists take turns and charge for the entries that they look at, and single tasks charge for their size, as their routes do. */
+function chargedReads(
+  rota: LocalTenant,
+  request: FastifyRequest,
+  {
+    pageTurns,
+    largeJson,
+    gone,
+  }: Pick<RouteParts, "pageTurns" | "largeJson"> & { readonly gone: AbortSignal },
+): McpRota {
   const { tasks, sessions, schedules, runs, agents } = rota;
   const onLooked = (entries: number) => request.charge?.looked(entries);
   const reading = largeJson.paid(request);
   const working = largeJson.paid(request, "bytesIn");
+  const page = <Page>(read: () => Promise<Page>) =>
+    request.charge === null ? read() : pageTurns.during(request.charge.owner, gone, read);
   return {
     tasks: {
       ...tasks,
-      listRows: (filter) => tasks.listRows(filter, { onLooked }),
+      listRows: (filter) => page(() => tasks.listRows(filter, { onLooked })),
       get: (id) => tasks.get(id, reading),
       explain: (id) => tasks.explain(id, working),
       retry: (id, options) => tasks.retry(id, options, working),
       submitAgain: (id, input) => tasks.submitAgain(id, input, working),
     },
-    sessions,
+    sessions: { ...sessions, list: (filter) => page(() => sessions.list(filter)) },
     schedules: {
       ...schedules,
+      list: (filter) => page(() => schedules.list(filter)),
       get: (id) => schedules.get(id, reading),
       update: (id, changes) => schedules.update(id, changes, working),
       run: (id, options) => schedules.run(id, options, working),
     },
-    runs,
-    agents,
+    runs: { ...runs, list: (filter) => page(() => runs.list(filter)) },
+    agents: { ...agents, list: (filter) => page(() => agents.list(filter)) },
   };
 }
 
