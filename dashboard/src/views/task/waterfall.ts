@@ -73,12 +73,13 @@ export function ticksOf(length: number): { readonly at: number; readonly text: s
   const count = Math.floor((length * LAST_TICK) / 100 / step);
   return Array.from({ length: count }, (_, n) => ({
     at: (100 * step * (n + 1)) / length,
-    text: `+${roundDuration(step * (n + 1))}`,
+    text: `+${tickText(step * (n + 1), step)}`,
   }));
 }
 
-/** `2s` rather than `2.0s`, `1m` rather than `1m 00s`. */
-function roundDuration(ms: number): string {
+/** `2s` rather than `2.0s`, `1m` rather than `1m 00s`; `150ms` rather than `0.1s` where marks are closer than that. */
+function tickText(ms: number, step: number): string {
+  if (step < 100) return `${ms}ms`;
   return formatDuration(ms).replace(/\.0(?=s$)| 0?0[smh]$/, "");
 }
 
