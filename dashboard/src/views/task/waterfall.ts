@@ -65,7 +65,7 @@ export function stretchesOf(task: Task, now: number, since?: string): Stretch[] 
 /** About as many marks have room on a phone. */
 const TICKS = 5;
 /** A mark this far to the right, in percent, would be cut. */
-const LAST_TICK = 92;
+const LAST_TICK = 86;
 
 /** The marks of an axis of `length` milliseconds, at round times: positions in percent, and texts. */
 export function ticksOf(length: number): { readonly at: number; readonly text: string }[] {
