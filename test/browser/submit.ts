@@ -11,6 +11,25 @@ async function submit(page: Page, action = "Submit"): Promise<void> {
 }
 
 export function submitTests(world: () => World): void {
+  test("it cannot be sent before its fields are there", async () => {
+    const tenant = await newTenant(world());
+    const { open } = await newPerson(world(), { key: (await tenant.key("operator")).key });
+    const page = await open("/tasks");
+    const { promise, resolve: respond } = Promise.withResolvers<void>();
+    await page.route(/openapi/, async (route) => {
+      await promise;
+      await route.continue();
+    });
+    await page.getByRole("button", { name: "New task" }).click();
+    await page.getByText("Reading the fields").waitFor();
+    const button = page.getByRole("dialog").getByRole("button", { name: "Submit", exact: true });
+    expect(await button.isDisabled()).toBe(true);
+    respond();
+    await fieldOf(page, "message").fill("once they are");
+    await submit(page);
+    await page.getByRole("heading", { name: "once they are" }).waitFor();
+  });
+
   test("a task of each kind, and a batch, with any field that the server takes", async () => {
     const tenant = await newTenant(world());
     const { open } = await newPerson(world(), { key: (await tenant.key("operator")).key });

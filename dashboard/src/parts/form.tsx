@@ -27,6 +27,8 @@ interface FormDialogProps<Result> {
   readonly onClose: () => void;
   readonly children: ReactNode;
   readonly size?: "small" | "medium" | "wide";
+  /** Left out: true. False while its fields are read. */
+  readonly isReady?: boolean;
   /** Above the form. */
   readonly above?: ReactNode;
   /** What becomes of the form, shown beside it. */
@@ -41,6 +43,7 @@ const FaultContext = createContext<ReadonlyMap<string, string>>(new Map());
 /** A form. It stays open if the server refuses it, and says at each field what is wrong with it. */
 export function FormDialog<Result>(props: FormDialogProps<Result>) {
   const { title, action, send, onDone, onClose, children, size = "small", above, beside, footer } = props;
+  const { isReady = true } = props;
   const formId = useId();
   const form = useRef<HTMLFormElement>(null);
   const [faults, setFaults] = useState<ReadonlyMap<string, string>>(new Map());
@@ -74,7 +77,7 @@ export function FormDialog<Result>(props: FormDialogProps<Result>) {
           {footer}
           <span className="grow" />
           <Button onClick={onClose}>Close</Button>
-          <Button type="submit" form={formId} className="btn-main" disabled={isPending}>
+          <Button type="submit" form={formId} className="btn-main" disabled={isPending || !isReady}>
             {action}
           </Button>
         </>

@@ -33,7 +33,7 @@ test("a task that could start is explained by what is in its way, and who is ahe
     reasons: [
       {
         code: "node_full",
-        message: 'all 2 slots of the lane "tasks" in this process are taken',
+        message: 'all 2 slots of the lane "tasks" on this node are taken',
         lane: "tasks",
       },
       {

@@ -160,7 +160,7 @@ function queueReasons(
   else if (here.concurrency === 0) {
     add("lane_not_served", `the lane "${name}" has a concurrency of 0 in this process`, { lane: name });
   } else if (here.running >= here.concurrency) {
-    add("node_full", `all ${here.concurrency} slots of the lane "${name}" in this process are taken`, {
+    add("node_full", `all ${here.concurrency} slots of the lane "${name}" on this node are taken`, {
       lane: name,
     });
   }

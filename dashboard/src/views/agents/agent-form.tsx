@@ -32,6 +32,7 @@ export function AgentForm({ agent, onClose }: AgentFormProps) {
       title={agent === undefined ? "New agent" : `Agent ${agent.id}`}
       action={agent === undefined ? "Create agent" : "Save"}
       send={send}
+      isReady={schemas.data !== undefined}
       onDone={({ id }) => {
         toast(agent === undefined ? `Created agent ${id}` : `Saved agent ${id}`);
         queries.invalidateQueries({ queryKey: ["agents"] });

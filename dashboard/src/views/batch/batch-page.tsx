@@ -6,7 +6,7 @@ import { Page } from "../../frame/page.tsx";
 import { Button } from "../../parts/button.tsx";
 import { CopyButton } from "../../parts/copy.tsx";
 import { Confirm } from "../../parts/dialog.tsx";
-import { countOf, formatCount, formatShortCount, sayDuration, shortId } from "../../parts/format.ts";
+import { countOf, formatCount, formatDuration, formatShortCount, shortId } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { keptHref } from "../../parts/kept-search.ts";
 import { Empty } from "../../parts/notices.tsx";
@@ -131,8 +131,8 @@ function Sheet({ batch, rows }: { readonly batch: Batch; readonly rows: readonly
           <h2 id="path-head">{edges.length === 0 ? "No dependencies" : "Graph"}</h2>
           {path.ids.length > 1 && (
             <span className="muted">
-              critical path: {countOf(path.ids.length, "task")}, {sayDuration(path.runMs)} of work
-              {path.waitMs >= 1_000 && ` and ${sayDuration(path.waitMs)} of waiting`}
+              critical path: {countOf(path.ids.length, "task")}, {formatDuration(path.runMs)} of work
+              {path.waitMs >= 1_000 && ` and ${formatDuration(path.waitMs)} of waiting`}
             </span>
           )}
         </div>

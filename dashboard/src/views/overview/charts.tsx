@@ -29,7 +29,7 @@ export function Charts({ history, range }: { readonly history: History; readonly
   const waitAt = (points: Points, index: number) => formatDuration(points[index] ?? undefined);
   // The current minute is left out: it is incomplete and would look like a sudden drop. The current hour is shown.
   const lineOf = (points: Points) => (range === "1h" ? [...points.slice(0, -1), null] : points);
-  const max = niceCount(mostOf(submitted, done));
+  const max = niceCount(mostOf(lineOf(submitted), lineOf(done)));
   const spent = sumOf(tokens);
   const [p50, p95] = [lastOf(wait.p50), lastOf(wait.p95)];
   return (
@@ -97,7 +97,7 @@ export function Charts({ history, range }: { readonly history: History; readonly
             : `Wait before start in the ${words}: most recently, half of the tasks waited at most ${sayDuration(p50)}, and 95 % at most ${sayDuration(p95)}.`
         }
         height={64}
-        max={niceDuration(mostOf(wait.p50, wait.p95))}
+        max={niceDuration(mostOf(lineOf(wait.p50), lineOf(wait.p95)))}
         format={sayDuration}
         lines={[lineOf(wait.p95), lineOf(wait.p50)]}
         tip={(index) => ({

@@ -95,7 +95,9 @@ export function WeekView({ times, from, onFrom }: WeekViewProps) {
                       {bands.map(({ scheduleId, name, phrase, runs, failed }) => (
                         <Link key={scheduleId} href={`/schedules/${scheduleId}`}>
                           <StateGlyph state={failed > 0 ? "failed" : "delayed"} />
-                          {name}, {phrase}
+                          <span>
+                            <bdi>{name}</bdi>, {phrase}
+                          </span>
                           <span className={failed > 0 ? "state-failed" : "muted"}>
                             {countOf(runs, "run")}
                             {failed > 0 && `, ${formatCount(failed)} failed or missed`}
@@ -175,7 +177,7 @@ function Event({ entry, day }: { readonly entry: PlacedEntry; readonly day: stri
     >
       <StateGlyph state={glyph} label={word} />
       <span>
-        {clock} {name}
+        {clock} <bdi>{name}</bdi>
       </span>
       {more > 0 && <b>+{formatCount(more)}</b>}
     </Link>

@@ -30,7 +30,12 @@ const COLUMNS: readonly Column<Session>[] = [
   },
   { head: "Agent", width: "9rem", phone: "below", cell: ({ agentId }) => agentId },
   { head: "Lane", width: "6rem", className: "sub", from: "wide", cell: ({ lane }) => lane },
-  { head: "Running", width: "4.5rem", className: "num", cell: ({ running }) => formatCount(running) },
+  {
+    head: "Running",
+    width: "4.5rem",
+    className: "num",
+    cell: ({ running }) => <span className={running === 0 ? "muted" : ""}>{formatCount(running)}</span>,
+  },
   {
     head: "Waiting",
     width: "4.5rem",

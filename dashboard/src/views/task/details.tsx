@@ -84,8 +84,8 @@ function ComesFrom({ task }: { readonly task: Task }) {
             {shortId(batchId)}
           </Link>
         )}
-        {key !== undefined && batchId !== undefined && `, as ${key}`}
       </Fact>
+      <Fact name="Key">{batchId !== undefined && key}</Fact>
       <Fact name="Session">
         {sessionKey !== undefined && (
           <Link className="link" href={`/session?key=${encodeURIComponent(sessionKey)}`}>

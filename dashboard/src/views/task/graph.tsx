@@ -4,6 +4,8 @@ import { stateWord } from "../../parts/state.tsx";
 import { type GraphEdge, type GraphNode, layOut, NODE } from "./graph-layout.ts";
 
 const TITLE_MAX = 17;
+/** Its letters are smaller. */
+const NOTE_MAX = 19;
 
 interface GraphProps {
   readonly nodes: readonly GraphNode[];
@@ -50,15 +52,20 @@ export function Graph({ nodes, edges, own, path = [] }: GraphProps) {
                 height={14}
               />
             )}
-            <text x={x + 30} y={y + 20}>
-              {title.length > TITLE_MAX ? `${title.slice(0, TITLE_MAX - 1)}…` : title}
-            </text>
-            <text className="s" x={x + 30} y={y + 35}>
-              {note}
-            </text>
+            {/* What is cut too late, because its letters are wide, ends with the box. */}
+            <svg role="none" x={x + 30} y={y} width={NODE.width - 36} height={NODE.height}>
+              <text y={20}>{cut(title, TITLE_MAX)}</text>
+              <text className="s" y={35}>
+                {cut(note, NOTE_MAX)}
+              </text>
+            </svg>
           </Link>
         ))}
       </svg>
     </div>
   );
+}
+
+function cut(text: string, most: number): string {
+  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
 }

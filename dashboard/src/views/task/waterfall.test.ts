@@ -115,5 +115,7 @@ test("the marks of an axis are at round times, and none is cut at its end", () =
   expect(said(292_000)).toEqual(["21 +1m", "41 +2m", "62 +3m", "82 +4m"]);
   expect(said(26 * 3_600_000)).toEqual(["23 +6h", "46 +12h", "69 +18h"]);
   expect(said(60 * 3_600_000)).toEqual(["20 +12h", "40 +1d", "60 +1d 12h", "80 +2d"]);
+  expect(said(205)).toEqual(["24 +50ms", "49 +100ms", "73 +150ms"]);
+  expect(said(170)).toEqual(["29 +50ms", "59 +100ms"]);
   expect(said(1)).toEqual([]);
 });

@@ -65,7 +65,7 @@ export function stretchesOf(task: Task, now: number, since?: string): Stretch[] 
 /** About as many marks have room on a phone. */
 const TICKS = 5;
 /** A mark this far to the right, in percent, would be cut. */
-const LAST_TICK = 92;
+const LAST_TICK = 86;
 
 /** The marks of an axis of `length` milliseconds, at round times: positions in percent, and texts. */
 export function ticksOf(length: number): { readonly at: number; readonly text: string }[] {
@@ -73,12 +73,13 @@ export function ticksOf(length: number): { readonly at: number; readonly text: s
   const count = Math.floor((length * LAST_TICK) / 100 / step);
   return Array.from({ length: count }, (_, n) => ({
     at: (100 * step * (n + 1)) / length,
-    text: `+${roundDuration(step * (n + 1))}`,
+    text: `+${tickText(step * (n + 1), step)}`,
   }));
 }
 
-/** `2s` rather than `2.0s`, `1m` rather than `1m 00s`. */
-function roundDuration(ms: number): string {
+/** `2s` rather than `2.0s`, `1m` rather than `1m 00s`; `150ms` rather than `0.1s` where marks are closer than that. */
+function tickText(ms: number, step: number): string {
+  if (step < 100) return `${ms}ms`;
   return formatDuration(ms).replace(/\.0(?=s$)| 0?0[smh]$/, "");
 }
 

@@ -28,6 +28,7 @@ export function NewTask({ onClose }: { readonly onClose: () => void }) {
       action="Submit"
       size="medium"
       send={send}
+      isReady={schemas.data !== undefined}
       onDone={(sent) => {
         navigate("batchId" in sent ? `/batches/${sent.batchId}` : `/tasks/${sent.taskId}`);
         if (sent.warnings?.[0] !== undefined) toast(sent.warnings[0]);
