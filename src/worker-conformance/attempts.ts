@@ -12,6 +12,8 @@ export interface TestAttempt {
   cancel?: string;
   /** How many bodies of finish requests named it. */
   finishes: number;
+  /** Whether a repeated finish said something else than the first one. */
+  isChanged?: boolean;
   outcome?: string;
   result?: unknown;
   error?: string;
@@ -28,7 +30,7 @@ export interface TestRegistration {
 }
 
 /** The calls of the protocol. */
-export const CALLS = ["register", "claim", "heartbeat", "finish", "delete", "dependency"] as const;
+export const CALLS = ["register", "claim", "heartbeat", "finish", "delete", "dependency", "session"] as const;
 export type Call = (typeof CALLS)[number];
 
 /** A request as the worker sent it. */

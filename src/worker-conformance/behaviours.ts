@@ -1,4 +1,4 @@
-import type { TestAttempt } from "./attempts.ts";
+import type { Received, TestAttempt } from "./attempts.ts";
 import { type Bench, must } from "./bench.ts";
 import { TEST_HEARTBEAT_MS } from "./test-server.ts";
 
@@ -28,6 +28,8 @@ export const BEHAVIOURS: readonly Behaviour[] = [
       must(another.instanceId !== instanceId, "two processes registered with one `instanceId`");
       must(agents.length > 0, "it registered without agents");
       await bench.work("echo hello");
+      // Long enough for heartbeats.
+      await bench.work("sleep 1500");
       noFaults(bench);
     },
   },
@@ -86,17 +88,18 @@ export const BEHAVIOURS: readonly Behaviour[] = [
       for (const attempt of attempts) await bench.untilHeld(attempt);
       const began = performance.now();
       for (const attempt of attempts) await bench.untilFinished(attempt, 20_000);
-      const ended = performance.now();
       for (const { token } of attempts) {
+        const ended = finishOf(bench, token)?.at ?? performance.now();
         const beats = beatsOf(bench, token).filter((at) => at <= ended);
         must(beats.length > 0, "it sent no heartbeat for an attempt");
-        const gaps = [began, ...beats].map((at, index) => (beats[index] ?? at) - at);
-        const longest = Math.max(...gaps);
+        const times = [began, ...beats, ended];
+        const longest = Math.max(...times.map((at, index) => at - (times[index - 1] ?? at)));
         must(
           longest <= HEARTBEAT_GAP_MS,
           `${Math.round(longest)} ms passed without a heartbeat for an attempt; it was asked for one every ${TEST_HEARTBEAT_MS} ms`,
         );
       }
+      noFaults(bench);
     },
   },
   {
@@ -133,6 +136,7 @@ export const BEHAVIOURS: readonly Behaviour[] = [
       await bench.until("repeated the finish", () => attempt.finishes >= 3);
       await bench.pause(1_000);
       must(attempt.finishes === 3, `it sent a finish ${attempt.finishes - 3} more times after its answer`);
+      must(!attempt.isChanged, "it repeated a finish with another outcome");
       must(lines() === 1, `the handler ran ${lines()} times for one attempt`);
       await bench.work("echo next");
     },
@@ -320,19 +324,28 @@ async function pauseAfterNextClaim(bench: Bench, pauseMs: number): Promise<void>
 
 /** When heartbeats named this attempt. */
 function beatsOf(bench: Bench, token: string): number[] {
-  const names = (body: Readonly<Record<string, unknown>>) =>
-    Array.isArray(body["attempts"]) && body["attempts"].some(({ attemptToken }) => attemptToken === token);
   return bench.server
     .requests("heartbeat")
-    .filter(({ body }) => names(body))
+    .filter((request) => entriesFor(token, request).length > 0)
     .map(({ at }) => at);
+}
+
+/** The first finish of this attempt. */
+function finishOf(bench: Bench, token: string): Received | undefined {
+  return bench.server.requests("finish").find((request) => entriesFor(token, request).length > 0);
 }
 
 function wasFinished(bench: Bench, { token }: TestAttempt, outcome: string): boolean {
   return bench.server
     .requests("finish")
-    .flatMap(({ body }) => (Array.isArray(body["attempts"]) ? body["attempts"] : []))
-    .some((finish) => finish.attemptToken === token && finish.outcome === outcome);
+    .flatMap((request) => entriesFor(token, request))
+    .some((finish) => finish["outcome"] === outcome);
+}
+
+/** What a request says of an attempt. */
+function entriesFor(token: string, { body }: Received): Record<string, unknown>[] {
+  const entries: unknown = body["attempts"];
+  return Array.isArray(entries) ? entries.filter(({ attemptToken }) => attemptToken === token) : [];
 }
 
 function noFaults({ server }: Bench): void {

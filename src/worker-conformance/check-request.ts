@@ -34,13 +34,13 @@ const REGISTER: Record<string, Field> = {
   labels: { check: isRecord, says: "an object" },
   version: { check: isText, says: "a text" },
   runtime: { check: isText, says: "a text" },
-  leaseMs: { check: isBetween(1_000, 120_000), says: "milliseconds up to 120000" },
+  leaseMs: { check: isBetween(3_000, 120_000), says: "milliseconds from 3000 to 120000" },
   heartbeatMs: { check: isBetween(500, 120_000), says: "milliseconds from 500 on" },
 };
 
 const CLAIM: Record<string, Field> = {
   claimId: { check: isUuid, says: "a UUID", required: true },
-  max: { check: isBetween(1, 1_000), says: "a number from 1 on", required: true },
+  max: { check: isBetween(1, Number.MAX_SAFE_INTEGER), says: "a number from 1 on", required: true },
   waitS: { check: isBetween(0, 25), says: "seconds from 0 to 25" },
   agents: { check: isTextList, says: "a list of agents" },
 };
@@ -50,6 +50,7 @@ const HEARTBEAT_ATTEMPT: Record<string, Field> = {
   progress: { check: isAnything, says: "any JSON" },
   usage: { check: isRecord, says: "an object" },
   log: { check: Array.isArray, says: "a list" },
+  messagesAfter: { check: isCount, says: "a number from 0 on" },
 };
 
 const FINISH_ATTEMPT: Record<string, Field> = {

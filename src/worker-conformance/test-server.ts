@@ -181,6 +181,8 @@ export class TestServer {
         return this.#delete(route.workerId as string);
       case "dependency":
         return { result: null };
+      case "session":
+        return { session: null };
     }
   }
 
@@ -279,7 +281,12 @@ export class TestServer {
       const attempt = this.attempts.get(attemptToken);
       if (attempt === undefined) return { attemptToken, recorded: false, reason: "unknown" };
       attempt.finishes += 1;
-      if (attempt.outcome !== undefined) return { attemptToken, recorded: true, repeated: true };
+      if (attempt.outcome !== undefined) {
+        const isSame =
+          attempt.outcome === outcome && JSON.stringify(attempt.result) === JSON.stringify(result);
+        attempt.isChanged ||= !isSame;
+        return { attemptToken, recorded: true, repeated: true };
+      }
       if (attempt.state !== "held")
         return { attemptToken, recorded: false, reason: attempt.cancel ?? "fenced" };
       Object.assign(attempt, { state: "ended", outcome, result, error, retryable });
@@ -332,6 +339,8 @@ function routeOf({ method, url = "" }: IncomingMessage): Route | null {
     return method === "DELETE" ? { call: "delete", workerId: id as string } : null;
   if (kind === "attempts" && call === "dependencies" && rest.length === 1 && method === "GET")
     return { call: "dependency", attemptToken: id as string };
+  if (kind === "attempts" && call === "session" && rest.length === 0 && method === "GET")
+    return { call, attemptToken: id as string };
   if (method !== "POST" || rest.length > 0) return null;
   if (kind === "workers" && (call === "claim" || call === "heartbeat" || call === "finish"))
     return { call, workerId: id as string };
@@ -346,7 +355,7 @@ function isForSignals({ method, url = "" }: IncomingMessage): boolean {
 
 /** A flat body as the form with a list. */
 function toListBody({ call, attemptToken }: Route, body: Body): Body {
-  if (attemptToken === undefined || call === "dependency") return body;
+  if (attemptToken === undefined || call === "dependency" || call === "session") return body;
   return { attempts: [{ attemptToken, ...body }] };
 }
 
@@ -377,6 +386,7 @@ function parse(text: string): Body {
 function toWire({ token, taskId, agentId, message, workerId }: TestAttempt): Record<string, unknown> {
   return {
     attemptToken: token,
+    taskToken: `rtt_${taskId}`,
     number: 1,
     leaseMs: TEST_LEASE_MS,
     timeoutMs: 120_000,

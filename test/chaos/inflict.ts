@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { Client } from "pg";
 import type { Chance } from "./chance.ts";
 import type { Mutable, Span, Strike } from "./history.ts";
-import { describeStep, type Fault, type FaultKind, type Step } from "./plan.ts";
+import { describeStep, type Fault, type FaultKind, type LockedTable, type Step } from "./plan.ts";
 import type { World } from "./world.ts";
 
 /**
@@ -13,6 +13,8 @@ const AFTERMATH_MS: Partial<Record<FaultKind, number>> = {
   kill: 10_000,
   pause: 10_000,
   cut: 45_000,
+  // The lease of a node is not renewed meanwhile.
+  lock: 10_000,
   "kill-worker": 10_000,
   "pause-worker": 10_000,
   "cut-worker": 45_000,
@@ -113,6 +115,11 @@ async function carryOut(
       return;
     case "terminate":
       return terminate(world, chance);
+    case "cancel-statements":
+      return cancelStatements(world, chance, fault.forMs);
+    case "lock":
+      for (const each of world.nodes) strike(each);
+      return lock(world, fault);
     case "restart-database":
       return world.postgres?.restart();
     case "crash-database": {
@@ -162,20 +169,50 @@ async function carryOut(
 }
 
 /** Ends about half of the connections that nodes have, whatever they are doing. */
-async function terminate({ postgres }: World, chance: Chance): Promise<void> {
-  if (postgres === null) return;
-  const client = new Client({ connectionString: postgres.url });
-  // The server may be restarted meanwhile.
-  client.on("error", () => {});
-  try {
-    await client.connect();
+async function terminate(world: World, chance: Chance): Promise<void> {
+  await asAnotherProgram(world, async (client) => {
     const { rows } = await client.query(
       "select pid from pg_stat_activity where application_name = 'rota' order by pid",
     );
     const pids = rows.map(({ pid }) => pid).filter(() => chance.oneIn(2));
     await client.query("select pg_terminate_backend(pid) from unnest($1::int[]) as pid", [pids]);
+  });
+}
+
+/** Cancels what nodes run in the database at some moments, as a statement timeout does. */
+async function cancelStatements(world: World, chance: Chance, forMs: number): Promise<void> {
+  const until = performance.now() + forMs;
+  await asAnotherProgram(world, async (client) => {
+    while (performance.now() < until) {
+      await client.query(
+        "select pg_cancel_backend(pid) from pg_stat_activity where application_name = 'rota' and state = 'active'",
+      );
+      await delay(chance.between(0, 20));
+    }
+  });
+}
+
+/** Keeps a lock that changes need, as a transaction does that is left open. */
+async function lock(
+  world: World,
+  { table, forMs }: { readonly table: LockedTable; readonly forMs: number },
+): Promise<void> {
+  await asAnotherProgram(world, async (client) => {
+    await client.query(`begin; set local lock_timeout = '10s'; lock table rota.${table} in share mode`);
+    await delay(forMs);
+  });
+}
+
+/** Uses the database of the nodes. It may be restarted meanwhile: then there is nothing left to do. */
+async function asAnotherProgram({ postgres }: World, work: (client: Client) => Promise<void>): Promise<void> {
+  if (postgres === null) return;
+  const client = new Client({ connectionString: postgres.url });
+  client.on("error", () => {});
+  try {
+    await client.connect();
+    await work(client);
   } catch {
-    // Then there is nothing left to end.
+    // It was ended by another fault.
   } finally {
     await client.end().catch(() => {});
   }

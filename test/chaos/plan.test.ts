@@ -33,10 +33,12 @@ const OF_WORKERS = ["cut-worker", "kill-worker", "lose-answers", "pause-worker"]
 const KINDS = {
   sqlite: ["fill", "kill", "pause", "upstream", ...OF_WORKERS].sort(),
   postgres: [
+    "cancel-statements",
     "clock",
     "crash-database",
     "cut",
     "kill",
+    "lock",
     "pause",
     "restart-database",
     "terminate",

@@ -10,6 +10,10 @@ export type Fault =
   | { readonly kind: "cut"; readonly node: number; readonly forMs: number }
   /** PostgreSQL ends about half of its connections. */
   | { readonly kind: "terminate" }
+  /** PostgreSQL cancels statements, as a statement timeout does: whatever runs at some moments of this time. */
+  | { readonly kind: "cancel-statements"; readonly forMs: number }
+  /** A transaction of another program keeps a lock that every change needs. */
+  | { readonly kind: "lock"; readonly table: LockedTable; readonly forMs: number }
   /** PostgreSQL stops and starts again. */
   | { readonly kind: "restart-database" }
   /** PostgreSQL crashes, which loses what is not on the disk, and recovers. */
@@ -34,6 +38,8 @@ export const FAULT_KINDS = [
   "pause",
   "cut",
   "terminate",
+  "cancel-statements",
+  "lock",
   "restart-database",
   "crash-database",
   "fill",
@@ -47,6 +53,8 @@ export const FAULT_KINDS = [
 
 const OUTAGES = ["hangs", "fails", "hangs up"] as const;
 export type Outage = (typeof OUTAGES)[number];
+const LOCKED_TABLES = ["task", "event", "lease", "node"] as const;
+export type LockedTable = (typeof LOCKED_TABLES)[number];
 export type FaultKind = Fault["kind"];
 export type StorageName = "sqlite" | "postgres";
 
@@ -77,6 +85,8 @@ const WEIGHTS: Readonly<Record<StorageName, Partial<Record<FaultKind, number>>>>
     pause: 3,
     cut: 3,
     terminate: 3,
+    "cancel-statements": 3,
+    lock: 1,
     "restart-database": 1,
     "crash-database": 2,
     clock: 2,
@@ -98,6 +108,8 @@ const BRIEF: Readonly<Record<StorageName, { first: readonly FaultKind[]; later: 
     first: ["kill", "cut", "crash-database", "kill-worker"],
     later: [
       "terminate",
+      "cancel-statements",
+      "lock",
       "pause",
       "restart-database",
       "clock",
@@ -121,6 +133,9 @@ const LASTS_MS: Readonly<
   fill: { brief: [800, 1_500], long: [500, 5_000] },
   upstream: { brief: [500, 1_000], long: [500, 5_000] },
   terminate: { brief: [0, 0], long: [0, 0] },
+  "cancel-statements": { brief: [300, 600], long: [300, 3_000] },
+  // A statement waits ten seconds for a lock.
+  lock: { brief: [300, 600], long: [300, 12_000] },
   "restart-database": { brief: [0, 0], long: [0, 0] },
   "crash-database": { brief: [0, 0], long: [0, 0] },
   "kill-worker": { brief: [0, 500], long: [0, 8_000] },
@@ -130,7 +145,14 @@ const LASTS_MS: Readonly<
 };
 
 /** The mishaps of all nodes. */
-const NODELESS: readonly FaultKind[] = ["terminate", "restart-database", "crash-database", "upstream"];
+const NODELESS: readonly FaultKind[] = [
+  "terminate",
+  "cancel-statements",
+  "lock",
+  "restart-database",
+  "crash-database",
+  "upstream",
+];
 const WORKER_KINDS = Object.keys(OF_WORKERS) as FaultKind[];
 
 const GAP_MS = [800, 4_000] as const;
@@ -191,6 +213,8 @@ function makeFault(
 ): Fault {
   if (kind === "terminate" || kind === "restart-database" || kind === "crash-database") return { kind };
   if (kind === "upstream") return { kind, how: chance.pick(OUTAGES), forMs };
+  if (kind === "cancel-statements") return { kind, forMs };
+  if (kind === "lock") return { kind, table: chance.pick(LOCKED_TABLES), forMs };
   return { kind, node, forMs } as Fault;
 }
 
@@ -204,7 +228,9 @@ export function describeStep({ atMs, fault }: Step): string {
         ? ` worker-${fault.worker}`
         : "how" in fault
           ? ` ${fault.how}`
-          : "";
+          : "table" in fault
+            ? ` ${fault.table}`
+            : "";
   const lasting = "forMs" in fault ? ` for ${fault.forMs} ms` : "";
   return `${(atMs / 1_000).toFixed(1).padStart(6)} s  ${kind}${whom}${lasting}`;
 }

@@ -1,3 +1,5 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { RotaClient } from "../../src/client/index.ts";
 import { DEFAULT_MAX_LANE_SHARE } from "../../src/model/lane.ts";
@@ -58,10 +60,17 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     const { history, ledgers } = await live({ world, plan, chance, lastsMs, brief, say });
     const findings = check(history);
     failed = findings.length > 0;
+    if (failed) await keepHistory(history, world.folder);
     return { plan, findings, history, ledgers, logs: failed ? world.folder : null };
   } finally {
     await world.close({ logs: failed });
   }
+}
+
+/** Beside the logs, for a look at what the checks found. */
+async function keepHistory(history: History, folder: string): Promise<void> {
+  const asArrays = (_: string, value: unknown) => (value instanceof Map ? [...value.values()] : value);
+  await writeFile(join(folder, "history.json"), JSON.stringify(history, asArrays));
 }
 
 interface LifeParams {

@@ -23,10 +23,10 @@ const needsShellTools = hasShellTools ? "" : " (skipped: no bash, curl and jq he
 const AT_ONCE = 3;
 let running: Promise<unknown>[] = [];
 
-async function check(command: readonly string[]): Promise<CheckedBehaviour[]> {
+async function check(command: readonly string[], only?: readonly number[]): Promise<CheckedBehaviour[]> {
   while (running.length >= AT_ONCE) await Promise.race(running);
   const environment = { ...processEnvironment(), PYTHONPATH: join(ROOT, "clients", "python", "src") };
-  const checked = runConformance({ command, environment, atOnce: 4 });
+  const checked = runConformance({ command, environment, atOnce: 4, ...(only && { only }) });
   const settled = checked
     .catch(() => undefined)
     .finally(() => {
@@ -45,6 +45,19 @@ test.concurrent("a worker that does everything wrong fails every behaviour, with
   expect(results.filter(({ ok }) => ok)).toEqual([]);
   expect(results).toHaveLength(BEHAVIOURS.length);
   for (const { why } of results) expect(why).toMatch(/^it |^the |^a /);
+});
+
+test.concurrent.each([
+  { fault: "none", only: [1, 5, 6, 7], fails: [] },
+  { fault: "steers", only: [5, 6], fails: [] },
+  { fault: "heartbeats once", only: [5], fails: [/ms passed without a heartbeat for an attempt/] },
+  { fault: "heartbeats without key", only: [1], fails: [/it sent what Rota refuses: heartbeat: no `Author/] },
+  { fault: "finishes differently", only: [7], fails: [/it repeated a finish with another outcome/] },
+])("a worker with one fault fails for it alone: $fault", { timeout: ALL_MS }, async (given) => {
+  const { fault, only, fails } = given;
+  const results = await check([process.execPath, here("almost-right-worker.ts"), fault], only);
+  expect(results).toHaveLength(only.length);
+  expect(failedOnes(results).map(({ why }) => why)).toEqual(fails.map((why) => expect.stringMatching(why)));
 });
 
 describe.concurrent("a worker keeps every behaviour:", () => {

@@ -800,6 +800,24 @@ describe("every due moment of a schedule that is edited has one row", () => {
       ...ROWS.slice(0, 4),
       madeRun(1, 24, { moments: 2, status: "missed" }),
     ]),
+    made(
+      "a change was written late, and one row stands for what was due meanwhile",
+      null,
+      { log: [] },
+      {
+        runs: [
+          madeRun(10, 10),
+          madeRun(13, 13),
+          madeRun(19, 19, { moments: 5, status: "missed" }),
+          madeRun(20, 20),
+        ],
+        edits: [
+          { deed: "due", scheduleId: 1, at: 9, nextAt: 10, everySec: 3 },
+          { deed: "due", scheduleId: 1, at: 19, nextAt: 15, everySec: 1 },
+          { deed: "paused", scheduleId: 1, at: 21 },
+        ],
+      },
+    ),
     edited("one has two", /the moment 11 has 2 rows/, [...ROWS, madeRun(1, 11)]),
     edited("one has two, of which one was asked for", null, [...ROWS, madeRun(1, 11)], [ran(1)]),
     edited(

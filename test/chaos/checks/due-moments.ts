@@ -40,11 +40,16 @@ function ofTimetable({ times, rows, strays, deleted }: Timetable): string[] {
   if (deleted) return [];
   const findings: string[] = [];
   const covered = new Map<number, number>();
-  for (const { due_at, moments } of rows) {
-    const everySec = times.find((time) => isDueIn(time, due_at))?.everySec ?? EVERY_SEC;
-    // A row that stands for several moments shows the last of them.
-    for (let at = due_at; at > due_at - moments * everySec; at -= everySec)
-      covered.set(at, (covered.get(at) ?? 0) + 1);
+  const stepsOf = ({ due_at }: Run) => {
+    const steps = new Set(times.filter((time) => isDueIn(time, due_at)).map(({ everySec }) => everySec));
+    return steps.size === 0 ? [EVERY_SEC] : [...steps];
+  };
+  // Those that can stand for other moments after a change than before it come last: for what no other row stands for.
+  for (const row of rows.toSorted((a, b) => stepsOf(a).length - stepsOf(b).length)) {
+    const candidates = stepsOf(row).map((everySec) => momentsOf(row, everySec));
+    const chosen =
+      candidates.find((moments) => !moments.some((at) => covered.has(at))) ?? candidates[0] ?? [];
+    for (const at of chosen) covered.set(at, (covered.get(at) ?? 0) + 1);
   }
   for (const at of times.flatMap(momentsIn))
     if (!covered.has(at)) findings.push(`no row for the moment ${at}`);
@@ -52,6 +57,11 @@ function ofTimetable({ times, rows, strays, deleted }: Timetable): string[] {
   if (doubled.length > strays)
     findings.push(...doubled.map(([at, count]) => `the moment ${at} has ${count} rows`));
   return findings;
+}
+
+/** A row that stands for several moments shows the last of them. */
+function momentsOf({ due_at, moments }: Run, everySec: number): number[] {
+  return Array.from({ length: moments }, (_, index) => due_at - index * everySec);
 }
 
 /** For a schedule whose due times no client knows: its rows are consistent in themselves. */

@@ -1,5 +1,5 @@
-import type { Client } from "pg";
-import { describe, expect, test } from "vitest";
+import { Client } from "pg";
+import { describe, expect, onTestFinished, test } from "vitest";
 import {
   allEvents,
   chance,
@@ -382,6 +382,52 @@ describe("a request", () => {
     );
     expect(results.map(({ claimed }) => claimed.length)).toEqual([2, 2]);
     expect(at(results, 1).finished).toHaveLength(2);
+  });
+
+  test.each([
+    { how: "cancelled", executions: 0, retried: false, restarted: false },
+    { how: "cancelled and queued again", executions: 0, retried: true, restarted: false },
+    { how: "cancelled and started again by another node", executions: 0, retried: true, restarted: true },
+    { how: "cancelled in its second attempt", executions: 1, retried: false, restarted: false },
+    {
+      how: "cancelled in its second attempt and started by another",
+      executions: 1,
+      retried: true,
+      restarted: true,
+    },
+  ])("returns no task that was $how before its node read it", async ({ executions, retried, restarted }) => {
+    const { nodes, first, admin, url } = await openNodes(2);
+    const [server, reader] = [at(nodes, 0), at(nodes, 1)];
+    await submit(first, [{ id: "a" }]);
+    const cancelA = () => first.tasks.cancel({ tenant: TENANT, ids: ["a"], error: null });
+    for (let number = 0; number < executions; number += 1) {
+      expect((await exchange(server, { claims: [{ lane: LANE, limit: 1 }] })).claimed).toHaveLength(1);
+      await cancelA();
+      await first.tasks.retry({ tenant: TENANT, id: "a" });
+    }
+    const queue = new Client({ connectionString: url });
+    await queue.connect();
+    onTestFinished(() => queue.end());
+    // The reader waits for its result behind this lock, after its request was done.
+    await admin.query("select pg_advisory_lock(7682)");
+    const served = exchange(server, {});
+    await expect.poll(() => waiting(admin, 7682)).toHaveLength(1);
+    const locked = queue.query("select pg_advisory_lock(7684)");
+    await expect.poll(() => waiting(admin, 7684)).toHaveLength(1);
+    const read = exchange(reader, { claims: [{ lane: LANE, limit: 1 }] });
+    await expect.poll(() => waiting(admin, 7684)).toHaveLength(2);
+    await admin.query("select pg_advisory_unlock(7682)");
+    await Promise.all([served, locked]);
+    expect((await first.nodes.heartbeat({ node: "node-1" })).held).toHaveLength(1);
+    await cancelA();
+    if (retried) await first.tasks.retry({ tenant: TENANT, id: "a" });
+    if (restarted)
+      await admin.query(
+        `insert into lease (task_seq, token, node, line, lane, state, attempt, started_at)
+         select seq, 9999, 'node-0', line, '${LANE}', 'running', executions + 1, 0 from task`,
+      );
+    await queue.query("select pg_advisory_unlock(7684)");
+    expect((await read).claimed).toEqual([]);
   });
 
   test("that its node gave up is deleted by a later heartbeat", async () => {

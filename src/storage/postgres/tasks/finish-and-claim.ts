@@ -188,7 +188,7 @@ function aloneFor(node: string): string {
     select p.id from pool p join node o on o.profile = any (p.profiles) where o.id = ${node} and not o.dead)`;
 }
 
-/** Reads the tasks that an exchange started. One that was cancelled and deleted since is left out. */
+/** Reads the tasks that an exchange started. One whose attempt has ended since, by a cancel for example, is left out. */
 async function toClaimed(
   db: PostgresDatabase,
   { at, seqs, tokens, states }: ExchangeResult,
@@ -198,7 +198,7 @@ async function toClaimed(
   for (const token of tokens) db.sawEvent(token);
   const rows = await db.read<StartedRow>({
     name: "started_tasks",
-    text: startedTasks("$1", "$2", "$3"),
+    text: startedTasks("$1", "$2", "$3", { where: STILL_STARTED }),
     values: [numberArray(seqs), numberArray(tokens), states],
   });
   return toClaimedTasks(db, rows, { at, node });
@@ -330,11 +330,25 @@ const STARTED_TASK = `
   t.batch, ${SESSION_KEY} as session, t.schedule, t.concurrency_key, t.callback_url, t.executions, t.started_at,
   t.input_tokens, t.output_tokens, t.context_window, t.executions + 1 as held_attempt`;
 
-function startedTasks(seqs: string, tokens: string, states: string, spec = "t.spec"): string {
+/**
+ * For a read after the commit of the claim. Every end of an attempt changes `resting_state` or counts in `executions`, so that first
+ * attempts, which are most, are known without a look at their leases.
+ */
+const STILL_STARTED = `where t.resting_state = 'queued'
+  and case when t.executions = 0 then true
+           else exists (select 1 from lease where task_seq = u.seq and token = u.token) end`;
+
+function startedTasks(
+  seqs: string,
+  tokens: string,
+  states: string,
+  { spec = "t.spec", where = "" }: { readonly spec?: string; readonly where?: string },
+): string {
   return `select u.token, u.state, ${spec} as spec, ${STARTED_TASK}
             from unnest(${seqs}::bigint[], ${tokens}::bigint[], ${states}::text[]) u(seq, token, state)
             cross join lateral (select * from task where seq = u.seq offset 0) t
             cross join lateral (select lane from line where id = t.line offset 0) n
+           ${where}
            order by u.token`;
 }
 
@@ -396,12 +410,9 @@ export const FINISH_AND_CLAIM_FUNCTIONS = readSql(new URL("./finish-and-claim.sq
   PREEMPT_AT_P_NOW: preemptAt("p_now"),
   ALONE_FOR_NODE: aloneFor("p_node"),
   AGENT_LIMIT: agentLimitOf("n", "l.per_agent"),
-  STARTED_TASKS: startedTasks(
-    "v_done.seqs",
-    "v_done.tokens",
-    "v_done.states",
-    `case when t.seq < first_seq and octet_length(t.spec) <= ${SENT_SPEC_BYTES_MAX} then t.spec end`,
-  ),
+  STARTED_TASKS: startedTasks("v_done.seqs", "v_done.tokens", "v_done.states", {
+    spec: `case when t.seq < first_seq and octet_length(t.spec) <= ${SENT_SPEC_BYTES_MAX} then t.spec end`,
+  }),
   EVENTS_IN_WAVES,
   ENDING_VARIABLES,
   END_DONE_ATTEMPTS: endDoneAttempts(
