@@ -177,9 +177,12 @@ const WRONG: readonly [config: unknown, message: string][] = [
   ],
   [{ type: "command", command: ["ls"], shell: true }, "unknown field `executor.shell`"],
   [{ type: "echo", url: "http://x/" }, "unknown field `executor.url`"],
-  [null, "`executor` must be a function or an object with a `type`, not null"],
-  ["echo", '`executor` must be a function or an object with a `type`, not "echo"'],
-  [[], "must be a function or an object with a `type`, not an array"],
+  [
+    null,
+    '`executor` must be an object with a `type`, like {"type": "echo"}, or in a program a function, not null',
+  ],
+  ["echo", ', or in a program a function, not "echo"'],
+  [[], ", or in a program a function, not an array"],
 ];
 
 test.each(RIGHT)("takes %j, as the configuration does", (config) => {

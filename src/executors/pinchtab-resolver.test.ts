@@ -236,7 +236,7 @@ test("an instance that only starts is worth another try", async () => {
 
 test.each<[string, Answer, string]>([
   ["that is not JSON", (it) => it.end("<html>"), "answered something else than a list in JSON"],
-  ["that breaks off", breakOff, "broke off: other side closed"],
+  ["that breaks off", breakOff, "broke off: it closed the connection"],
   [
     "that is another thing",
     (it) => json(it, 200, { error: "x" }),
@@ -282,7 +282,7 @@ test("a server that is away, or hangs up, is worth another try", async () => {
   pinchTab.answers.set("/instances/tabs", (response) => response.destroy());
   await expect(run(click)).rejects.toMatchObject({
     name: "Error",
-    message: `cannot resolve tab "tab-1": no answer from ${pinchTab.url}: other side closed`,
+    message: `cannot resolve tab "tab-1": no answer from ${pinchTab.url}: it closed the connection`,
   });
 });
 

@@ -234,7 +234,7 @@ test("a response that breaks off is a failure that is retried", async () => {
   pinchTab.onAction = breakOff;
   await expect(run(click)).rejects.toMatchObject({
     name: "CallError",
-    message: `the answer of ${url} broke off: other side closed`,
+    message: `the answer of ${url} broke off: it closed the connection`,
   });
 });
 

@@ -170,7 +170,7 @@ export function checkExecutorConfig(
   if (!isObject(given)) {
     throw invalidField(
       name,
-      `\`${name}\` must be a function or an object with a \`type\`, not ${quoted(given)}`,
+      `\`${name}\` must be an object with a \`type\`, like {"type": "echo"}, or in a program a function, not ${quoted(given)}`,
     );
   }
   // A copy, so that the caller cannot change it after the check.

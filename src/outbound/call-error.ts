@@ -50,9 +50,15 @@ function isRefusedPort({ message }: Error): boolean {
   return message === "bad port";
 }
 
+/** What undici says of this does not name who closed what. */
+function isClosedByOther({ message }: Error): boolean {
+  return message === "other side closed";
+}
+
 function reasonOf(cause: Error): string {
   if (isRefusedPort(cause))
     return "the port is one that HTTP clients refuse to call, let it listen on another";
+  if (isClosedByOther(cause)) return "it closed the connection";
   const code = codeOf(cause);
   // An AggregateError has no message of its own.
   return cause.message || (typeof code === "string" ? code : cause.name);

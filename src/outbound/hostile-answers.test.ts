@@ -28,7 +28,7 @@ function once(bytes: string | Buffer): (socket: Socket) => void {
 }
 
 test.each<[string, (socket: Socket) => void, RegExp]>([
-  ["hangs up", (socket) => socket.end(), /: other side closed$/],
+  ["hangs up", (socket) => socket.end(), /: it closed the connection$/],
   ["resets the connection", (socket) => socket.resetAndDestroy(), /: read ECONNRESET$/],
   ["speaks something else", once("SSH-2.0-OpenSSH_9.9\r\n\r\n"), /: Response does not match the HTTP/],
   [
@@ -57,8 +57,8 @@ test.each<[string, (socket: Socket) => void, RegExp]>([
 });
 
 test.each<[string, string | Buffer, string]>([
-  ["is shorter than it said", `${head("content-length: 100")}abc`, "other side closed"],
-  ["ends before its last chunk", `${head("transfer-encoding: chunked")}3\r\nabc\r\n`, "other side closed"],
+  ["is shorter than it said", `${head("content-length: 100")}abc`, "it closed the connection"],
+  ["ends before its last chunk", `${head("transfer-encoding: chunked")}3\r\nabc\r\n`, "it closed the connection"],
   [
     "has broken chunks",
     `${head("transfer-encoding: chunked")}3\r\nabc\r\nzz\r\n`,

@@ -4,7 +4,7 @@ import { readCron } from "./cron.ts";
 import { cronFault } from "./cron-fault.ts";
 import { farthest } from "./horizon.ts";
 import { nextMoment } from "./moments.ts";
-import { cannotBeKept, notUnderstood } from "./not-understood.ts";
+import { impossibleSchedule, notUnderstood } from "./not-understood.ts";
 
 /** Whether a text is meant as a cron expression: no phrase begins with two cron fields, or with an `@`. */
 export function looksLikeCron(phrase: string): boolean {
@@ -38,7 +38,7 @@ export function cronRule(expr: string, { now, tz }: { now: number; tz: string },
   }
   const next = nextMoment(rule, { after: now, anchor: now });
   if (next === null || next > farthest(now)) {
-    throw cannotBeKept(expr, "no such day comes in the next 100 years", field);
+    throw impossibleSchedule(expr, "no such day comes in the next 100 years", field);
   }
   return rule;
 }

@@ -16,8 +16,8 @@ export function missingSchedule(field: string): RotaError {
 export const MUST_BE = "must be a phrase, or an object with the kind at, every or cron";
 
 /** The error for a schedule that Rota understands but cannot execute. */
-export function cannotBeKept(schedule: unknown, fault: string, field: string): RotaError {
-  return refused(`\`${field}\` ${quoted(schedule)} cannot be kept: ${fault}`, field);
+export function impossibleSchedule(schedule: unknown, fault: string, field: string): RotaError {
+  return refused(`\`${field}\` ${quoted(schedule)} is not possible: ${fault}`, field);
 }
 
 /** The details of the error list the accepted forms. */

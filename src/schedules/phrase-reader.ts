@@ -1,7 +1,7 @@
 import type { RotaError } from "../model/errors.ts";
 import { preview } from "../model/input/field-checks.ts";
 import { nearestName } from "../model/text/nearest-name.ts";
-import { cannotBeKept, notUnderstood } from "./not-understood.ts";
+import { impossibleSchedule, notUnderstood } from "./not-understood.ts";
 import { type Token, tokenize } from "./tokens.ts";
 
 /** Reads the tokens of a phrase from left to right. Its errors say where the phrase stops being valid. */
@@ -74,7 +74,7 @@ export class PhraseReader {
 
   /** The error for a phrase that is understood but cannot be executed. */
   impossible(fault: string): RotaError {
-    return cannotBeKept(this.#phrase, fault, this.#field);
+    return impossibleSchedule(this.#phrase, fault, this.#field);
   }
 
   #taken(): string {

@@ -39,7 +39,7 @@ function parseObject(given: Fields, when: When, field: string): Rule {
     const { atMs, tz } = readFields(objectOf(RULE_FIELDS.at), given, {}, prefix);
     const past = aheadFault(atMs, now);
     if (past !== null)
-      throw invalidField(`${prefix}atMs`, `\`${prefix}atMs\` ${atMs} cannot be kept: ${past}`);
+      throw invalidField(`${prefix}atMs`, `\`${prefix}atMs\` ${atMs} is not possible: ${past}`);
     return onceAt(atMs, zoneOf(tz, when, prefix));
   }
   if (kind === "every") {

@@ -66,7 +66,7 @@ describe("rota schedule", () => {
         /^error: `schedule` "every mondy" .*"monday"\?\nAccepted forms:\n {2}in N minutes/,
       ],
       // Its form is right: the list of forms would hide the reason.
-      [["on 2020-01-01: x"], 2, /^error: `schedule` "on 2020-01-01" cannot be kept: that is in the past\n$/],
+      [["on 2020-01-01: x"], 2, /^error: `schedule` "on 2020-01-01" is not possible: that is in the past\n$/],
       [["hourly: x", "--agent", "nobody"], 3, /^error: agent "nobody" not found/],
       [
         ["hourly: x", "--useful-for", "soon"],

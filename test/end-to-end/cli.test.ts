@@ -580,6 +580,14 @@ describe("without a server", () => {
       /^error: missing required argument 'id'\nRun "rota task --help" to see the commands and options\.\n$/,
     ],
     [
+      ["submit", "hello"],
+      /^error: "hello" belongs to no option: write the text after one, and in quotes, as in --message "hello world"\n$/,
+    ],
+    [
+      ["submit", "--message", "hello", "world"],
+      /^error: "world" belongs to no option: write the text after /,
+    ],
+    [
       ["tasks", "one"],
       /^error: "rota tasks" has no command one: it has cancel, retry, delete\nTo show one: rota task one\nRun "rota tasks --help"/,
     ],

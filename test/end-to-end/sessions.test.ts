@@ -171,7 +171,11 @@ describe("rota say, stop and sessions", () => {
       [["sessions", "nobody"], 3, 'error: session not found: "rota sessions" lists what there is\n'],
       [["sessions", "--cap", "3"], 2, "error: name the session to change"],
       [["sessions", "--delete"], 2, "error: name the session to delete"],
-      [["sessions", "x", "--delete", "--cap", "3"], 2, "error: a session is changed or deleted"],
+      [
+        ["sessions", "x", "--delete", "--cap", "3"],
+        2,
+        "error: --delete takes no settings: leave out the settings, or --delete",
+      ],
       [
         ["sessions", "nobody", "--delete"],
         3,

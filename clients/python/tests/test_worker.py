@@ -202,9 +202,11 @@ worker.run()
                 raise rota.RetryLater("busy", after=1.5)
             if task["message"] == "nan":
                 return float("nan")
+            if task["message"] == "key":
+                return task["instruction"]
             raise RuntimeError
 
-        words = ["never", "later", "nan", "plain"]
+        words = ["never", "later", "nan", "key", "plain"]
         fake, _ = self.run_worker([attempt(word, word) for word in words], handler)
         self.assertEqual(
             fake.finished["never"],
@@ -213,6 +215,7 @@ worker.run()
         self.assertEqual(fake.finished["later"]["retryAfterMs"], 1500)
         self.assertTrue(fake.finished["later"]["retryable"])
         self.assertEqual(fake.finished["nan"]["outcome"], "failed")
+        self.assertEqual(fake.finished["key"]["error"], "KeyError: 'instruction'")
         self.assertEqual(fake.finished["plain"]["error"], "RuntimeError")
 
     def test_does_not_send_a_result_that_no_server_accepts(self):

@@ -38,7 +38,7 @@ async function showSessions(key: string | undefined, flags: SessionsFlags): Prom
   }
   const { sessions } = openClient(flags);
   if (flags.delete) {
-    if (isChange) throw new UsageError("a session is changed or deleted: leave the settings or --delete out");
+    if (isChange) throw new UsageError("--delete takes no settings: leave out the settings, or --delete");
     const deleted = await sessions.delete(key);
     if (flags.json) printJson({ key, ...deleted });
     else print(`${oneLine(key)} deleted`);

@@ -37,10 +37,22 @@ export function submitCommand(): Command {
     .option("--again <taskId>", "copy this task, secrets included; other flags replace its fields")
     .option("--wait [seconds]", "wait until it has ended, at most this long, and print its result")
     .option("--dry-run", "only check it, and show what would be stored");
-  return withServerOptions(command).addHelpText("after", EXAMPLES).action(submit);
+  return (
+    withServerOptions(command)
+      .addHelpText("after", EXAMPLES)
+      // Refused below, with the option that the text lacks.
+      .allowExcessArguments()
+      .action(submit)
+  );
 }
 
-async function submit(flags: SubmitFlags): Promise<void> {
+async function submit(flags: SubmitFlags, { args }: Command): Promise<void> {
+  const [word] = args;
+  if (word !== undefined) {
+    throw new UsageError(
+      `"${word}" belongs to no option: write the text after one, and in quotes, as in --message "hello world"`,
+    );
+  }
   const input = await taskInput(flags, Date.now());
   if (Object.keys(input).length === 0 && flags.again === undefined) {
     throw new UsageError(

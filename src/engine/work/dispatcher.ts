@@ -212,7 +212,7 @@ export class Dispatcher extends Service<DispatcherOptions> {
   /** One tick, until its ends are stored for good. Throws if they may be lost: they are in the completer again. */
   async flush(): Promise<void> {
     if (!(await this.#unflushed.areKept(() => this.tick())))
-      throw new RotaError("storage_unavailable", "the storage did not keep the ends");
+      throw new RotaError("storage_unavailable", "the storage did not store how these attempts ended");
   }
 
   /** Whether this attempt is held ahead, or an end of it is written, but may still be lost. It is then written again. */

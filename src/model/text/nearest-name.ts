@@ -22,7 +22,17 @@ const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
   timezone: ["tz"],
   prompt: ["message"],
   text: ["message"],
+  content: ["message"],
+  task: ["instruction"],
+  data: ["payload"],
+  input: ["payload"],
+  model: ["llmConfig"],
+  queue: ["lane"],
+  threadid: ["sessionKey", "session_key"],
+  jobid: ["idempotencyKey"],
+  tags: ["metadata"],
   delay: ["runAt"],
+  eta: ["runAt"],
   startat: ["runAt"],
   scheduledat: ["runAt"],
   retries: ["retryPolicy", "retry"],
@@ -36,6 +46,9 @@ const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
   error: ["failed"],
   scheduled: ["delayed"],
   name: ["id"],
+  url: ["executor"],
+  max: ["concurrency"],
+  limit: ["concurrency"],
 };
 
 /** The same for a field or a state, including names from other systems. */

@@ -6,8 +6,8 @@ import { hugeNumberIn } from "../../model/text/huge-numbers.ts";
 import { parseOwnJson } from "../../model/text/own-json.ts";
 import type { LargeJson } from "../large-json.ts";
 
-/** Of the path to a wrong value, this much is in the error. */
-const PATH_SHOWN_MAX = 100;
+/** Of the path to a wrong value, or of a wrong header, this much is in the error. */
+const SHOWN_MAX = 100;
 
 /**
  * Parses bodies as JSON and nothing else. A key like `__proto__` becomes an ordinary key, as `JSON.parse` makes it, so free-form
@@ -19,6 +19,7 @@ export function acceptJsonBodies(app: FastifyInstance, large: LargeJson): void {
     "application/json",
     { parseAs: "buffer" },
     (request: FastifyRequest, body: Buffer, done: (error: Error | null, body?: unknown) => void) => {
+      refuseEncoded(request.headers["content-encoding"]);
       const tenant = request.callerContext?.caller.tenant ?? null;
       const turn = large.turnFor(tenant, body.byteLength);
       // Not asynchronous for small bodies: every request with a body passes here. Fastify catches what this throws.
@@ -39,6 +40,15 @@ export function acceptJsonBodies(app: FastifyInstance, large: LargeJson): void {
   }
 }
 
+/** An encoded body would otherwise be refused as bytes that are no text, which does not say what to change. */
+function refuseEncoded(encoding: string | undefined): void {
+  if (encoding === undefined || encoding === "" || encoding.toLowerCase() === "identity") return;
+  throw new RotaError(
+    "invalid_json",
+    `the body is encoded (\`content-encoding: ${encoding.slice(0, SHOWN_MAX)}\`): send it without an encoding`,
+  );
+}
+
 /** Undefined for an empty body, which many clients send with `content-type: application/json` all the same. */
 function parseJson(body: Buffer): unknown {
   if (body.byteLength === 0) return undefined;
@@ -49,7 +59,7 @@ function parseJson(body: Buffer): unknown {
   if (huge === null) return value;
   throw new RotaError(
     "invalid_json",
-    `\`${huge.slice(0, PATH_SHOWN_MAX)}\` is too large for a number: write it as text, or at most 1.7e308`,
+    `\`${huge.slice(0, SHOWN_MAX)}\` is too large for a number: write it as text, or at most 1.7e308`,
   );
 }
 

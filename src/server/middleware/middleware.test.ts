@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { openTestServer, sendRaw } from "../../../test/support/http.ts";
 import { errorAnswer } from "../../api/error.ts";
@@ -244,6 +245,13 @@ describe("which body:", () => {
       json,
       "invalid_json",
       "the body is not UTF-8 text",
+    ],
+    [
+      "a compressed body",
+      gzipSync('{"message":"x"}'),
+      { ...json, "content-encoding": "gzip" },
+      "invalid_json",
+      "the body is encoded (`content-encoding: gzip`): send it without an encoding",
     ],
     [
       "a form",

@@ -139,4 +139,7 @@ def _settle(ended: "Future[Any]", running: "asyncio.Future[Any]") -> None:
 
 
 def _error_text(error: BaseException) -> str:
+    # The text of a KeyError is the key alone.
+    if isinstance(error, KeyError):
+        return f"{type(error).__name__}: {error}"[:_ERROR_LENGTH]
     return (str(error) or type(error).__name__)[:_ERROR_LENGTH]
