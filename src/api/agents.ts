@@ -99,7 +99,7 @@ export const updateAgent = {
 export const deleteAgent = {
   operationId: "deleteAgent",
   tags,
-  summary: "Forget an agent",
+  summary: "Delete an agent",
   description: "Its tasks stay. From now on the executor of their kind runs them.",
   params,
   response: { 200: deletedAgent, ...errorAnswers("not_found", "conflict", "storage_unavailable") },

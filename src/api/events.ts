@@ -156,7 +156,7 @@ export const listEvents = {
 export const streamEvents = {
   operationId: "streamEvents",
   tags: ["events"],
-  summary: "Follow what happens",
+  summary: "Stream the events of tasks",
   description:
     "Server-sent events: new ones, or all after the one that `Last-Event-ID` names, each once. If some of these have been deleted, the stream starts with an event `gap`. If the database is restored to an earlier state, it sends a `gap`, too. A comment every 15 seconds keeps the connection open.",
   querystring: eventQuery,

@@ -43,7 +43,7 @@ export const ready = z
 export const getHealth = {
   operationId: "getHealth",
   tags: ["node"],
-  summary: "How it is",
+  summary: "Get the health of a node",
   description: "Responds 200 as long as the process lives, whatever else is wrong.",
   response: { 200: health, ...errorAnswers() },
 };

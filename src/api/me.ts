@@ -37,7 +37,7 @@ export const me = z
 export const getMe = {
   operationId: "getMe",
   tags: ["node"],
-  summary: "Who am I",
+  summary: "Get the role and the tenant of the caller",
   description: "The role and the tenant of the key in the request, and the responding node.",
   response: { 200: me, ...errorAnswers("storage_unavailable") },
 };

@@ -9,7 +9,7 @@ rota_lane_waiting_tasks{lane="tasks"} 5
 export const getMetrics = {
   operationId: "getMetrics",
   tags: ["node"],
-  summary: "What Prometheus reads",
+  summary: "Get the metrics for Prometheus",
   description:
     "Counters and durations of this process, and the queue over all nodes, in the text format of Prometheus. While the database is unreachable, only those of this process.",
   response: {

@@ -109,7 +109,7 @@ const streamHeaders = z.object({
 export const streamNotifications = {
   operationId: "streamNotifications",
   tags: ["notifications"],
-  summary: "Follow what schedules and workers do",
+  summary: "Stream the notifications of schedules and workers",
   description:
     "Server-sent events: `open`, then a `notification` for each run that starts, ends, is skipped or missed, each schedule that is paused or canceled, and each worker that registers or is lost. The stream sends new notifications, or all after the one that `Last-Event-ID` names. If some of these have been deleted, an event `gap` follows `open`. If the database is restored to an earlier state, the stream sends a `gap`, too. A comment every 30 seconds keeps the connection open.",
   querystring: streamQuery,

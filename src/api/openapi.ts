@@ -12,7 +12,7 @@ export const openApiDocument = z
 export const getOpenApi = {
   operationId: "getOpenApi",
   tags: ["node"],
-  summary: "This description",
+  summary: "Get this description",
   description: "Every route with its requests and responses, as OpenAPI 3.1.",
   response: { 200: openApiDocument, ...errorAnswers() },
 };

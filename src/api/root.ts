@@ -16,7 +16,7 @@ const root = z
 export const getRoot = {
   operationId: "getRoot",
   tags: ["node"],
-  summary: "What there is",
+  summary: "List the main routes",
   description: "The name and version of the server, and links, for people who open its address.",
   response: { 200: root, ...errorAnswers() },
 };

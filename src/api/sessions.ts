@@ -141,7 +141,7 @@ const params = z.strictObject({
 export const sendMessage = {
   operationId: "sendMessage",
   tags,
-  summary: "Say something",
+  summary: "Send a message to a session",
   description:
     "202 means that the message is on disk and will run after the messages before it. With `wait` the response comes once the run has ended. With `Accept: text/event-stream` the response is the events of the run, until it ends. A caller that disconnects cancels nothing, unless `cancelOnDisconnect` is true. A full session that drops new messages responds 429 with `details` `{waiting, cap}`.",
   params,

@@ -94,7 +94,7 @@ const params = z.strictObject({ id: z.string().describe("The `deliveryId`.") });
 export const listDeliveries = {
   operationId: "listDeliveries",
   tags,
-  summary: "List callbacks",
+  summary: "List webhook deliveries",
   description:
     "The callbacks of tasks and batches and their outcomes, newest first. They are kept as long as their task.",
   querystring: deliveryQuery,
@@ -104,7 +104,7 @@ export const listDeliveries = {
 export const getDelivery = {
   operationId: "getDelivery",
   tags,
-  summary: "Get a callback",
+  summary: "Get a webhook delivery",
   description: "One callback and its outcome.",
   params,
   response: { 200: delivery, ...errorAnswers("not_found", "storage_unavailable") },
@@ -113,7 +113,7 @@ export const getDelivery = {
 export const resendDelivery = {
   operationId: "resendDelivery",
   tags,
-  summary: "Send a callback again",
+  summary: "Send a webhook delivery again",
   description:
     "Sends it at once, with all its retries. 409 while it is pending, because then it will be sent anyway.",
   params,

@@ -37,7 +37,7 @@ const errorAnswers = errorAnswersWith({
 export const carryOutWrits = {
   operationId: "carryOutWrits",
   tags: ["schedules"],
-  summary: "Carry out what an agent wrote",
+  summary: "Carry out writs",
   description:
     "`/schedule PHRASE: MESSAGE` creates a schedule of the agent; `/schedule list`, `cancel N`, `pause N` and `resume N` list and change the schedules of the agent. The response has a block for each line, also for a line that failed. With `Accept: text/plain` the response is the blocks alone.",
   body: writInput,
