@@ -131,7 +131,7 @@ export class Poll {
 
   #groupName(): string {
     const { worker, agents } = this.request;
-    return JSON.stringify([worker.tenant, sorted(agents ?? worker.agents), sorted(this.#except)]);
+    return JSON.stringify([worker.tenant, namesOf(agents ?? worker.agents), this.#except.toSorted()]);
   }
 
   /** Calls `onLate` after a time, at once for a poll that does not wait. */
@@ -337,6 +337,14 @@ function isWanted({ request: { worker, agents } }: Poll, wanted: ReadonlySet<str
   return named.includes(ALL_AGENTS) || named.some((agent) => wanted.has(agent));
 }
 
-function sorted(names: readonly string[]): string[] {
-  return [...new Set(names)].sort();
+/** By list: a worker asks many times with the same one. */
+const NAMES = new WeakMap<readonly string[], string>();
+
+/** The same text for lists with the same names. */
+function namesOf(list: readonly string[]): string {
+  const known = NAMES.get(list);
+  if (known !== undefined) return known;
+  const names = JSON.stringify([...new Set(list)].sort());
+  NAMES.set(list, names);
+  return names;
 }

@@ -134,9 +134,10 @@ export function postgresWorkers(db: PostgresDatabase): WorkerStorage {
           text: `select coalesce((select json_agg(json_build_object(
                         'worker', w.id, 'tenant', w.tenant, 'name', w.name, 'beat', w.beat, 'lost', w.lost, 'leaseMs', w.lease_ms,
                         'slots', w.slots, 'draining', w.draining, 'registeredAt', w.registered_at, 'polledAt', w.polled_at,
-                        'held', (select count(*) from lease l where l.node = w.id)) order by w.id)
+                        'held', coalesce(h.held, 0)) order by w.id)
                          from worker w
-                        where not w.lost or exists (select 1 from lease l where l.node = w.id offset 0)), '[]') as workers,
+                         left join (select node, count(*) as held from lease group by node) h on h.node = w.id
+                        where not w.lost or h.held > 0), '[]') as workers,
                       exists (select 1 from worker) as any_worker,
                       (select min(${DUE_AT}) from worker_attempt a
                          join lease l on l.task_seq = a.task_seq and l.token = a.token) as due`,

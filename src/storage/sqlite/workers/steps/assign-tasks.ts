@@ -40,7 +40,7 @@ interface OpenPoll {
   left: number;
 }
 
-/** Polls that can run the same agents. */
+/** Polls that can run the same agents, which their workers and they name in the same order. */
 interface PollGroup {
   readonly polls: OpenPoll[];
 }
@@ -103,7 +103,8 @@ export class Assignments {
   }
 
   #openPoll({ n, poll, taker, assigned }: Omit<OpenPoll, "left">): void {
-    const key = JSON.stringify([taker.row.tenant, agentsOf({ poll, taker }), poll.except?.toSorted()]);
+    const { tenant, agents } = taker.row;
+    const key = JSON.stringify([tenant, agents, poll.agents, poll.except]);
     const group = this.#groups.get(key) ?? { polls: [] };
     group.polls.push({ n, poll, taker, assigned, left: Math.min(poll.max, poll.tokens.length) });
     this.#groups.set(key, group);
@@ -324,13 +325,6 @@ function smallest<Item>(items: readonly Item[], compare: (a: Item, b: Item) => n
   let best: Item | undefined;
   for (const item of items) if (best === undefined || compare(item, best) < 0) best = item;
   return best;
-}
-
-/** The agents that a poll asks for, sorted. */
-function agentsOf({ poll: { agents }, taker }: Pick<OpenPoll, "poll" | "taker">): string[] {
-  if (agents === null) return taker.agents.toSorted();
-  const isOfAny = taker.agents.includes(ALL_AGENTS);
-  return agents.filter((agent) => agent !== ALL_AGENTS && (isOfAny || taker.agents.includes(agent))).sort();
 }
 
 /** Whether the agents of a poll include that of an agent queue which workers can run. */
