@@ -39,22 +39,34 @@ export function* inTens<Value>(
 export class RowBatch {
   readonly #db: Preparing;
   readonly #statement: RowStatement;
-  #rows: unknown[][] = [];
+  /** Of all rows, one after the other. */
+  #values: unknown[] = [];
+  #rows = 0;
 
   constructor(db: Preparing, statement: RowStatement) {
     this.#db = db;
     this.#statement = statement;
   }
 
-  add(values: unknown[]): void {
-    this.#rows.push(values);
-    if (this.#rows.length < ROWS_AT_ONCE) return;
-    this.#db.prepare(this.#statement.ten).run(...this.#rows.flat());
-    this.#rows = [];
+  add(values: readonly unknown[]): void {
+    this.#values.push(...values);
+    this.#rows += 1;
+    if (this.#rows < ROWS_AT_ONCE) return;
+    this.#db.prepare(this.#statement.ten).run(...this.#values);
+    this.#clear();
   }
 
   write(): void {
-    for (const values of this.#rows) this.#db.prepare(this.#statement.one).run(...values);
-    this.#rows = [];
+    if (this.#rows === 0) return;
+    const width = this.#values.length / this.#rows;
+    const write = this.#db.prepare(this.#statement.one);
+    for (let from = 0; from < this.#values.length; from += width)
+      write.run(...this.#values.slice(from, from + width));
+    this.#clear();
+  }
+
+  #clear(): void {
+    this.#values = [];
+    this.#rows = 0;
   }
 }

@@ -2,17 +2,19 @@ import { closeSync, fdatasync, fdatasyncSync, openSync, readSync, writeSync } fr
 import type { Clock } from "../../../model/clock.ts";
 import { isWholeWal, readWalEnd, walBytes } from "./wal-file.ts";
 
+/** Passing a flush to another thread and back takes so long. */
+export const HANDOVER_MS = 0.045;
 /**
- * Passing a flush to another thread and back takes some 45 µs. On a disk that flushes in less than this, a lone caller is
- * better off without, and this thread stands still for less than a large transaction takes. That is a prediction from the flushes
- * before: when a disk becomes slow, one flush stops this thread for as long as it takes.
+ * On a disk that flushes in less than this, a lone caller is better off without, and this thread stands still for less than a large
+ * transaction takes. That is a prediction from the flushes before: when a disk becomes slow, one flush stops this thread for as long
+ * as it takes.
  */
 const FAST_MS = 0.5;
-/** So many flushes in a row must have been fast before one may stop this thread. */
+/** So many flushes must have been fast before one may stop this thread. */
 export const FAST_FLUSHES_MIN = 8;
 /**
- * Twice as many after each slow one, up to this: one that stops this thread for 50 ms costs as much as so many fast ones save. After
- * as many the disk counts as fast again.
+ * Each slow flush adds as many as would have saved its time, up to this. So slow ones stop this thread for less time than fast ones
+ * save, and a disk of which each hundredth flush takes a millisecond or two still counts as fast.
  */
 export const FAST_FLUSHES_MAX = 1_024;
 
@@ -29,9 +31,7 @@ export class WalSync {
   readonly #file: number;
   readonly #clock: Clock;
   readonly #flush: LogFlush;
-  /** How many flushes in a row were fast. */
-  #fast = 0;
-  /** How many must have been before one may stop this thread. */
+  /** How many flushes must still be fast before one may stop this thread. */
   #fastNeeded = FAST_FLUSHES_MIN;
   #committed = 0;
   #durable = 0;
@@ -105,7 +105,7 @@ export class WalSync {
   }
 
   get #mayFlushInThisThread(): boolean {
-    return this.#fast >= this.#fastNeeded && this.#running === null && this.#failure === null;
+    return this.#fastNeeded === 0 && this.#running === null && this.#failure === null;
   }
 
   #flushInThisThread(): void {
@@ -121,13 +121,10 @@ export class WalSync {
 
   #flushed(covered: number, begun: number): void {
     this.#durable = covered;
-    if (this.#clock.monotonic() - begun < FAST_MS) {
-      this.#fast += 1;
-      if (this.#fast >= FAST_FLUSHES_MAX) this.#fastNeeded = FAST_FLUSHES_MIN;
-    } else {
-      this.#fast = 0;
-      this.#fastNeeded = Math.min(this.#fastNeeded * 2, FAST_FLUSHES_MAX);
-    }
+    const tookMs = this.#clock.monotonic() - begun;
+    const needed =
+      tookMs < FAST_MS ? this.#fastNeeded - 1 : this.#fastNeeded + Math.ceil(tookMs / HANDOVER_MS);
+    this.#fastNeeded = Math.min(Math.max(needed, 0), FAST_FLUSHES_MAX);
   }
 
   async #writeAnew(checkpoint: () => void): Promise<void> {

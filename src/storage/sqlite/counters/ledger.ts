@@ -83,6 +83,9 @@ export class Ledger {
   readonly #asRead = new Map<AgentQueue, AgentQueue>();
   readonly #lanes = new Map<string, LaneRow>();
   readonly #byAgent = new Map<string, AgentQueue[]>();
+  /** What was asked for last: an insert asks for the queues of its agent several times. */
+  #last: { readonly tenant: string; readonly agent: string; readonly agentQueues: AgentQueue[] } | null =
+    null;
   readonly #tally = new Map<string, Map<string, number>>();
 
   constructor(db: SqliteDatabase) {
@@ -171,6 +174,7 @@ export class Ledger {
 
   /** All queues of an agent: usually one for each lane that it has used. */
   agentQueuesOfAgent(tenant: string, agent: string): readonly AgentQueue[] {
+    if (this.#last?.agent === agent && this.#last.tenant === tenant) return this.#last.agentQueues;
     const key = agentKey({ tenant, agent });
     let agentQueues = this.#byAgent.get(key);
     if (agentQueues === undefined) {
@@ -182,6 +186,7 @@ export class Ledger {
       agentQueues = rows.map((row) => this.adopt(row));
       this.#byAgent.set(key, agentQueues);
     }
+    this.#last = { tenant, agent, agentQueues };
     return agentQueues;
   }
 
