@@ -63,6 +63,9 @@ export const REPORT_BYTES_MAX = 65_536;
 /** The most bytes of one response to a claim. */
 export const CLAIM_BYTES_MAX = 8 * 1_048_576;
 
+/** The longest pause before the next attempt that a finish may ask for. */
+export const RETRY_AFTER_MS_MAX = 86_400_000;
+
 /** The error of an attempt that its worker released. */
 export const RELEASED = "released by its worker";
 /** The error of an attempt whose worker is gone. */

@@ -200,13 +200,19 @@ worker.run()
                 raise rota.PermanentError("no such page")
             if task["message"] == "later":
                 raise rota.RetryLater("busy", after=1.5)
+            if task["message"] == "next week":
+                raise rota.RetryLater("busy", after=604_800)
+            if task["message"] == "whenever":
+                raise rota.RetryLater("busy", after=float("inf"))
+            if task["message"] == "unknown":
+                raise rota.RetryLater("busy", after=float("nan"))
             if task["message"] == "nan":
                 return float("nan")
             if task["message"] == "key":
                 return task["instruction"]
             raise RuntimeError
 
-        words = ["never", "later", "nan", "key", "plain"]
+        words = ["never", "later", "next week", "whenever", "unknown", "nan", "key", "plain"]
         fake, _ = self.run_worker([attempt(word, word) for word in words], handler)
         self.assertEqual(
             fake.finished["never"],
@@ -214,6 +220,10 @@ worker.run()
         )
         self.assertEqual(fake.finished["later"]["retryAfterMs"], 1500)
         self.assertTrue(fake.finished["later"]["retryable"])
+        # The longest pause that the server accepts.
+        self.assertEqual(fake.finished["next week"]["retryAfterMs"], 86_400_000)
+        self.assertEqual(fake.finished["whenever"]["retryAfterMs"], 86_400_000)
+        self.assertEqual(fake.finished["unknown"]["retryAfterMs"], 0)
         self.assertEqual(fake.finished["nan"]["outcome"], "failed")
         self.assertEqual(fake.finished["key"]["error"], "KeyError: 'instruction'")
         self.assertEqual(fake.finished["plain"]["error"], "RuntimeError")

@@ -211,21 +211,30 @@ describe("while all slots are taken", () => {
 
 describe("a handler that fails", () => {
   test("says whether and when to retry, as in the process of Rota", async () => {
-    const server = fakeRota([{ token: "plain" }, { token: "never" }, { token: "later" }, { token: "cycle" }]);
+    const tokens = ["plain", "never", "later", "next week", "soon", "cycle"];
+    const server = fakeRota(tokens.map((token) => ({ token })));
     startWorker(server, ({ message }) => {
       if (message === "plain") throw new Error("out of paper");
       if (message === "never") throw new PermanentError("no such page");
       if (message === "later") throw new HttpError(503, "HTTP 503: busy", { retryAfterMs: 1_500 });
+      if (message === "next week") throw new HttpError(503, "HTTP 503: busy", { retryAfterMs: 604_800_000 });
+      if (message === "soon") throw new HttpError(503, "HTTP 503: busy", { retryAfterMs: 0.5 });
       const cycle: Record<string, unknown> = {};
       cycle["itself"] = cycle;
       return cycle;
     });
-    await expect.poll(() => server.finished().length).toBe(4);
+    await expect.poll(() => server.finished().length).toBe(6);
     expect(new Map(server.finished().map(({ attemptToken, ...outcome }) => [attemptToken, outcome]))).toEqual(
       new Map([
         ["plain", { outcome: "failed", error: "out of paper", retryable: true }],
         ["never", { outcome: "failed", error: "no such page", retryable: false }],
         ["later", { outcome: "failed", error: "HTTP 503: busy", retryable: true, retryAfterMs: 1_500 }],
+        // The longest pause that the server accepts, in whole milliseconds.
+        [
+          "next week",
+          { outcome: "failed", error: "HTTP 503: busy", retryable: true, retryAfterMs: 86_400_000 },
+        ],
+        ["soon", { outcome: "failed", error: "HTTP 503: busy", retryable: true, retryAfterMs: 1 }],
         ["cycle", { outcome: "failed", error: "result is not JSON", retryable: true }],
       ]),
     );

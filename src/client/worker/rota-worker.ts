@@ -3,6 +3,7 @@ import { pause } from "../../clock/pause.ts";
 import type { Executor, ExecutorContext } from "../../executors/executor.ts";
 import type { ClaimAnswer, ClaimedAttempt, ClaimInput } from "../../interface/workers.ts";
 import { DEPENDENCY_BYTES_MAX, type DependencyResult } from "../../model/task.ts";
+import { RETRY_AFTER_MS_MAX } from "../../model/worker.ts";
 import { Connection } from "../connection.ts";
 import { attemptActions } from "./attempt-actions.ts";
 import { type AttemptEnd, type CarriedEnds, Finisher } from "./finisher.ts";
@@ -284,7 +285,10 @@ export class RotaWorker {
         outcome: "failed",
         error,
         retryable: !permanent,
-        ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+        // As the server accepts it.
+        ...(retryAfterMs === undefined
+          ? {}
+          : { retryAfterMs: Math.ceil(Math.min(retryAfterMs, RETRY_AFTER_MS_MAX)) }),
       } as const;
       return { outcome, length: error.length };
     }

@@ -6,6 +6,7 @@ import {
   ATTEMPTS_PER_REQUEST_MAX,
   CLAIM_WAIT_S_MAX,
   REPORT_BYTES_MAX,
+  RETRY_AFTER_MS_MAX,
   WORKER_AGENTS_MAX,
   WORKER_HEARTBEAT_MS,
   WORKER_LEASE_MS,
@@ -191,7 +192,7 @@ const FINISH_FIELDS = {
     description: "With `failed`: false if another try would fail again.",
     default: "true",
   }),
-  retryAfterMs: optional(number({ min: 0, max: 86_400_000, unit: "milliseconds" }), {
+  retryAfterMs: optional(number({ min: 0, max: RETRY_AFTER_MS_MAX, unit: "milliseconds" }), {
     description: "With `failed`: retry not before this long, up to `maxBackoffMs` of the task.",
   }),
   usage: usageField,

@@ -27,6 +27,8 @@ const written = new WeakSet<FastifyRequest>();
  */
 export function auditWrites(app: FastifyInstance, audit: LocalAudit): void {
   app.decorateRequest("subject");
+  // A closed connection knows the address of its caller only if it was read before: the caller may hang up before the response.
+  app.server.on("connection", (socket) => void socket.remoteAddress);
   // Reads the response before it is serialized. A response of text has no subject; its route has one in the path, or sets it.
   app.addHook("preSerialization", (request, reply, answer, done) => {
     if (reply.statusCode < 400 && isRecorded(request)) request.subject ??= subjectOf(request, answer);

@@ -21,6 +21,8 @@ Handler = Callable[[Json, Context], Union[Any, Awaitable[Any]]]
 _log = logging.getLogger("rota.worker")
 
 _ERROR_LENGTH = 4_000
+#: The longest pause that a finish may ask for.
+_RETRY_AFTER_MAX_MS = 86_400_000
 
 
 class HandlerCalls:
@@ -51,7 +53,7 @@ class HandlerCalls:
         except PermanentError as error:
             return {"outcome": "failed", "error": _error_text(error), "retryable": False}
         except RetryLater as error:
-            after = max(int(error.after * 1000), 0)
+            after = _pause_ms(error.after)
             return {"outcome": "failed", "error": _error_text(error), "retryable": True, "retryAfterMs": after}
         except BaseException as error:
             if not isinstance(error, Cancelled):
@@ -136,6 +138,11 @@ def _settle(ended: "Future[Any]", running: "asyncio.Future[Any]") -> None:
         ended.set_result(running.result())
     else:
         ended.set_exception(error)
+
+
+def _pause_ms(seconds: float) -> int:
+    """Any number, as the server accepts it: not a number means no pause."""
+    return int(min(seconds * 1000, _RETRY_AFTER_MAX_MS)) if seconds > 0 else 0
 
 
 def _error_text(error: BaseException) -> str:
