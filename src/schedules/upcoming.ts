@@ -39,8 +39,13 @@ export class Upcoming<Schedule extends DueSchedule> {
     this.#range = range;
   }
 
-  add(schedule: Schedule): void {
-    const found = [...this.#dueTimes(schedule)].map((at) => ({ schedule, at }));
+  /** Each step computes one due time, so that the caller can yield to other work between steps. */
+  *add(schedule: Schedule): Generator<void, void, void> {
+    const found: { readonly schedule: Schedule; readonly at: number }[] = [];
+    for (const at of this.#dueTimes(schedule)) {
+      found.push({ schedule, at });
+      yield;
+    }
     if (found.length === 0) return;
     const all = [...this.#kept, ...found].sort((a, b) => a.at - b.at);
     this.#isTruncated ||= all.length > this.#range.limit;

@@ -256,6 +256,25 @@ test("a preview of many due times lets other work through again and again", asyn
   expect(turns).toBeGreaterThanOrEqual(1_000 / STEPS_PER_TURN - 1);
 });
 
+test("so does a list of many due times to come", async () => {
+  const { rota, clock } = await openTestRota();
+  for (const minute of [1, 2, 3])
+    await rota.schedules.create({
+      schedule: { kind: "cron", expr: `${minute} 9 * * 1`, tz: "UTC" },
+      message: "x",
+    });
+  let over = false;
+  const listed = rota.schedules
+    .upcoming({ limit: 1_500, to: (clock.now() + 20 * 365 * DAY) / 1_000 })
+    .finally(() => {
+      over = true;
+    });
+  let turns = 0;
+  for (; !over; turns += 1) await new Promise((resolve) => setImmediate(resolve));
+  expect((await listed).moments).toHaveLength(1_500);
+  expect(turns).toBeGreaterThanOrEqual(1_500 / STEPS_PER_TURN - 1);
+});
+
 test("a page ends early if its schedules are large, and the pages after it have the others, each once", async () => {
   const { rota } = await openTestRota();
   const sizes = [10, 700_000, 10, 1_000_000, 600_000, 10, 10];

@@ -379,7 +379,7 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
 
     async upcoming(filter = {}) {
       const range = parseUpcomingFilter({ ...filter }, storageClock.now());
-      return upcomingMoments(storage, tenant, range);
+      return upcomingMoments({ storage, work }, tenant, range);
     },
   };
 }

@@ -1,26 +1,25 @@
-import { setImmediate as yieldToOthers } from "node:timers/promises";
 import type { UpcomingMoments } from "../../interface/schedules.ts";
 import { toSeconds } from "../../model/text/epoch-seconds.ts";
 import { Upcoming, type UpcomingRange } from "../../schedules/upcoming.ts";
+import type { Steps, WorkTurns } from "../../services/work-turns.ts";
 import type { ScheduleRecord, Storage } from "../../storage/storage.ts";
 
-/** Schedules that are read, and whose due times are computed, before other requests get their turn. */
+/** Schedules that are read at once. */
 const SLICE = 50;
 
-/** The due times of a tenant's active schedules within a range, earliest first. */
+/** The due times of a tenant's active schedules within a range, earliest first. Other work runs between their computation. */
 export async function upcomingMoments(
-  storage: Storage,
+  { storage, work }: { readonly storage: Storage; readonly work: WorkTurns },
   tenant: string,
   range: UpcomingRange,
 ): Promise<UpcomingMoments> {
-  const upcoming = new Upcoming<ReturnType<typeof toDueSchedule>>(range);
+  const upcoming = new Upcoming<DueRecord>(range);
   for (let after = 0; ; ) {
     const records = await storage.schedules.page({ tenant, after, limit: SLICE });
-    for (const record of records) upcoming.add(toDueSchedule(record));
+    await work.run(addAll(upcoming, records));
     const last = records.at(-1);
     if (last === undefined) break;
     after = last.id;
-    await yieldToOthers();
   }
   const { dueTimes, truncated } = upcoming.result;
   const moments = dueTimes.map(({ schedule: { record }, at }) => ({
@@ -31,6 +30,16 @@ export async function upcomingMoments(
     zone: record.rule.tz,
   }));
   return { moments, truncated };
+}
+
+type DueRecord = ReturnType<typeof toDueSchedule>;
+
+/** Finding that nothing of a schedule is due takes about as long as a due time. */
+function* addAll(upcoming: Upcoming<DueRecord>, records: readonly ScheduleRecord[]): Steps<void> {
+  for (const record of records) {
+    yield* upcoming.add(toDueSchedule(record));
+    yield;
+  }
 }
 
 function toDueSchedule(record: ScheduleRecord) {
