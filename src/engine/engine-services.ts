@@ -145,7 +145,10 @@ export function createServices(parts: EngineParts) {
     memory,
     findExecutor: parts.findExecutor,
     readDependencies: (record, signal) => dependencies.read(record, signal),
-    onOutcome: on.attemptEnded,
+    onOutcome: (attempt, outcome) => {
+      logs.ended(attempt);
+      on.attemptEnded(attempt, outcome);
+    },
     onFenced: on.attemptFenced,
     onProgress: on.attemptProgressed,
     onLog: (attempt, level, text) => logs.add(attempt, level, text),

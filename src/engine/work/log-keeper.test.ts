@@ -52,6 +52,25 @@ describe("what executors log", () => {
     expect(log.messages("info")).toContain("begins");
   });
 
+  test("is written soon after an attempt has ended, and in half a second while it runs", async () => {
+    const running = new Latch();
+    const { engine, clock, submit, texts } = await makeLogging({
+      executor: async ({ taskId }, { log }) => {
+        log.info({}, "begins");
+        if (taskId === "a") await running.opened;
+      },
+    });
+    await submit("a", "b");
+    await engine.start();
+    await settle();
+    await clock.advance(20);
+    expect(await texts("b")).toEqual(["info begins"]);
+    expect(await texts("a")).toEqual([]);
+    await clock.advance(480);
+    expect(await texts("a")).toEqual(["info begins"]);
+    running.open();
+  });
+
   test.each([
     ["is done", () => 1],
     [

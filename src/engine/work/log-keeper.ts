@@ -7,6 +7,8 @@ import { AttemptLines } from "./attempt-lines.ts";
 
 /** How long lines wait, to be written together. A crash of the process loses at most this much. */
 const GATHER_MS = 500;
+/** The lines of an attempt that has ended wait only this long: its caller may read them next. */
+const ENDED_GATHER_MS = 20;
 /** An attempt that has logged more than is kept waits longer: a loop that logs must not keep the database busy. */
 const LONG_GATHER_MS = 5_000;
 /** The most bytes in one write, of all attempts and of one, so that an attempt with many lines does not delay others. */
@@ -37,7 +39,7 @@ interface Taken {
 
 interface Waiting {
   /** By the monotonic clock: not to be written before. */
-  readonly dueAt: number;
+  dueAt: number;
 }
 
 /** Stores the log lines of executors, many in one write. A task that logs nothing costs nothing. */
@@ -61,6 +63,15 @@ export class LogKeeper extends Service<LogKeeperOptions> {
     const delayMs = lines.isLong ? LONG_GATHER_MS : GATHER_MS;
     this.#waiting.set(lines, { dueAt: this.clock.monotonic() + delayMs });
     this.wake(delayMs);
+  }
+
+  /** The attempt is over: what it has logged is written soon. */
+  ended(attempt: LoggingAttempt): void {
+    const lines = this.#linesOf.get(attempt);
+    const waiting = lines && this.#waiting.get(lines);
+    if (waiting === undefined || lines?.isLong) return;
+    waiting.dueAt = Math.min(waiting.dueAt, this.clock.monotonic() + ENDED_GATHER_MS);
+    this.wake(ENDED_GATHER_MS);
   }
 
   async tick(): Promise<number> {
