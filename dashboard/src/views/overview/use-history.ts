@@ -1,10 +1,12 @@
 import { useSession } from "../../api/session.tsx";
 import { useLiveState } from "../../live/live.tsx";
 import { keepPreviousData, useQuery } from "../../queries/use-query.ts";
-import { type History, RANGES, type RangeName, toHistory } from "./history.ts";
+import { type History, RANGES, type RangeName, sumOf, toHistory } from "./history.ts";
 
 /** The server updates the statistics every few seconds. */
 const EVERY_MS = 10_000;
+/** Who waits for the first task shall see it soon. */
+const FIRST_EVERY_MS = 2_000;
 const METRICS = ["submitted", "done", "failed", "tokens", "waitMs", "runMs"] as const;
 
 /** The statistics of a range that ends now. */
@@ -27,7 +29,8 @@ export function useHistory(range: RangeName) {
       } as const;
       return toHistory(await client.statsSeries(query, { signal }));
     },
-    refetchInterval: isPaused ? false : EVERY_MS,
+    refetchInterval: ({ state: { data } }) =>
+      !isPaused && (data !== undefined && sumOf(data.submitted) === 0 ? FIRST_EVERY_MS : EVERY_MS),
     placeholderData: keepPreviousData,
   });
 }
