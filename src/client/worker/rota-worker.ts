@@ -252,7 +252,8 @@ export class RotaWorker {
     });
     this.#held.set(attempt.token, attempt);
     // The server ends it, too: this is for the time in which the server cannot be reached.
-    attempt.limit(timeoutMs, () => this.#expire(attempt, `timed out after ${timeoutMs} ms`, true));
+    const timedOut = `timed out after ${attempt.task.timeout ?? timeoutMs} ms`;
+    attempt.limit(timeoutMs, () => this.#expire(attempt, timedOut, true));
     attempt.limit(deadlineInMs, () => this.#expire(attempt, "deadline exceeded", false));
     this.#heartbeats.began(attempt);
     void this.#execute(attempt);

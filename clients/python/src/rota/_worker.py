@@ -395,8 +395,10 @@ class Worker:
             self._held[token] = context
             self._changed.notify_all()
         # The server ends it, too: this is for the time in which the server cannot be reached.
+        left_ms = claimed.get("timeoutMs")
+        timeout_ms = context.task.get("timeout") or left_ms
         limits = [
-            (claimed.get("timeoutMs"), f"timed out after {claimed.get('timeoutMs')} ms", True),
+            (left_ms, f"timed out after {timeout_ms} ms", True),
             (claimed.get("deadlineInMs"), "deadline exceeded", False),
         ]
         timers = [
