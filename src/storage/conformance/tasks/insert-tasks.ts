@@ -275,44 +275,53 @@ export function describeInsertTasks(open: OpenWorld): void {
       });
 
       test("starts a task that comes alone, unless a limit or another task is in its way", async () => {
-        const { storage, configureLane, submit, finish, clock, task } = await open();
+        const { storage, configureLane, submit, finish, clock, task, events } = await open();
         const roomy = [LANE, OTHER_LANE].map((lane) => ({ lane, limit: 9 }));
         const start = async (given: Partial<NewTask>, from: InsertClaim["claims"] = roomy) =>
-          idsOf([...((await insertAndClaim(storage, [newTask(given)], { claims: from }))?.claimed ?? [])]);
+          idsOf([
+            ...((await insertAndClaim(storage, [newTask(given)], { claims: from }))?.claimed ?? []),
+          ]).sort();
         const recount = async () => expect(await storage.counters.recountAll()).toEqual([]);
-        expect(await start({ id: "a1", preemptible: true })).toEqual(["a1"]);
-        await configureLane(LANE, { total: 1 });
-        expect(await start({ id: "a2", agent: "b" })).toEqual([]);
-        await recount();
-        await configureLane(LANE, { perAgent: 1 });
-        expect(await start({ id: "a3" })).toEqual(["a2"]);
-        await configureLane(LANE, {});
-        // Another task waits: in this lane, and in another.
-        expect(await start({ id: "b1", agent: "b" })).toEqual(["a3", "b1"]);
-        await submit({ id: "elsewhere", lane: OTHER_LANE });
-        expect(await start({ id: "b2", agent: "b" })).toEqual(["b2", "elsewhere"]);
-        expect(await start({ id: "b3", agent: "b" }, [{ lane: OTHER_LANE, limit: 9 }])).toEqual([]);
-        expect(await start({ id: "b4", agent: "b" }, [{ lane: LANE, limit: 0 }])).toEqual([]);
-        expect(await start({ id: "c1", agent: "c", deadline: clock.now() })).toEqual(["b3", "b4"]);
-        await recount();
-        // Nothing waits.
-        expect(await start({ id: "d1", agent: "d", deadline: clock.now() + 1 })).toEqual(["d1"]);
-        expect(await start({ id: "e1", agent: "e" })).toEqual(["e1"]);
-        await storage.agents.configure({ tenant: TENANT, agent: "f", maxInflight: 1 });
-        expect(await start({ id: "f1", agent: "f" })).toEqual(["f1"]);
-        expect(await start({ id: "f2", agent: "f" })).toEqual([]);
-        await recount();
+        // Agents that are known.
         await storage.tenants.create({ id: "globex", name: "globex", limits: UNBOUNDED });
+        for (const agent of ["a", "b", "limited"]) expect(await start({ id: agent, agent })).toEqual([agent]);
+        expect(await start({ id: "globex", tenant: "globex" })).toEqual(["globex"]);
+        // Nothing is in its way.
+        expect(await start({ id: "a1", agent: "a", preemptible: true })).toEqual(["a1"]);
+        await recount();
+        expect(await start({ id: "a2", agent: "a", deadline: clock.now() + 1 })).toEqual(["a2"]);
+        expect(await start({ id: "globex1", tenant: "globex" })).toEqual(["globex1"]);
+        const last = (await events()).slice(-2);
+        expect(last.map(({ type }) => type)).toEqual(["task.created", "task.started"]);
+        expect(await task("a1")).toMatchObject({ state: "running", startedAt: clock.now(), position: 1 });
+        await recount();
+        // A limit of the lane, of the agent, of the tenant.
+        await configureLane(LANE, { total: 1 });
+        expect(await start({ id: "a3", agent: "a" })).toEqual([]);
+        await configureLane(LANE, { perAgent: 1 });
+        expect(await start({ id: "b1", agent: "b" })).toEqual([]);
+        await recount();
+        await configureLane(LANE, {});
+        expect(await start({ id: "b2", agent: "b" })).toEqual(["a3", "b1", "b2"]);
+        await storage.agents.configure({ tenant: TENANT, agent: "limited", maxInflight: 2 });
+        expect(await start({ id: "limited1", agent: "limited" })).toEqual(["limited1"]);
+        expect(await start({ id: "limited2", agent: "limited" })).toEqual([]);
         const perTenant = { max: 9, left: new Map([["globex", 0]]) };
         const shared = [{ lane: LANE, limit: 9, perTenant }];
-        expect(await start({ id: "g1", tenant: "globex" }, shared)).toEqual([]);
-        expect(await start({ id: "g2", agent: "g" }, shared)).toEqual(["g2"]);
-        expect(await start({ id: "g3", tenant: "globex" })).toEqual(["g1", "g3"]);
-        expect(await start({ id: "g4", tenant: "globex", agent: "g" })).toEqual(["g4"]);
+        expect(await start({ id: "b3", agent: "b" }, shared)).toEqual(["b3"]);
+        expect(await start({ id: "globex2", tenant: "globex" }, shared)).toEqual([]);
         await recount();
-        const last = await insertAndClaim(storage, [newTask({ id: "h1", agent: "h" })], { claims: roomy });
-        expect(last?.claimed.map((each) => each.task)).toEqual([await task("h1")]);
-        await finish(only([...(last?.claimed ?? [])]), { to: "done", result: 1 });
+        expect(await start({ id: "globex3", tenant: "globex" })).toEqual(["globex2", "globex3"]);
+        // Another task, in this lane or in another; or no slot.
+        await submit({ id: "elsewhere", lane: OTHER_LANE });
+        expect(await start({ id: "b4", agent: "b" })).toEqual(["b4", "elsewhere"]);
+        expect(await start({ id: "b5", agent: "b" }, [{ lane: OTHER_LANE, limit: 9 }])).toEqual([]);
+        expect(await start({ id: "a4", agent: "a" }, [{ lane: LANE, limit: 0 }])).toEqual([]);
+        expect(await start({ id: "a5", agent: "a", deadline: clock.now() })).toEqual(["a4", "b5"]);
+        await recount();
+        const answer = await insertAndClaim(storage, [newTask({ id: "b6", agent: "b" })], { claims: roomy });
+        expect(answer?.claimed.map((each) => each.task)).toEqual([await task("b6")]);
+        await finish(only([...(answer?.claimed ?? [])]), { to: "done", result: 1 });
         await recount();
       });
 
