@@ -5,6 +5,7 @@ import { systemClock } from "../clock/system-clock.ts";
 import type { Rota } from "../interface/rota.ts";
 import type { Clock } from "../model/clock.ts";
 import type { Log } from "../model/log.ts";
+import { BatchTurns } from "./batch-turns.ts";
 import type { Dashboard } from "./dashboard/dashboard.ts";
 import { serveDashboard } from "./dashboard/serve-dashboard.ts";
 import { EventStreams } from "./event-stream.ts";
@@ -177,6 +178,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
     runs: new MessageRuns({ streams, waits }),
     largeJson,
     pageTurns,
+    batchTurns: new BatchTurns(hasSecondTenant),
     clock,
     log,
     onRefusedCall,

@@ -3,6 +3,7 @@ import type { Rota } from "../interface/rota.ts";
 import type { Clock } from "../model/clock.ts";
 import type { RotaError } from "../model/errors.ts";
 import type { Log } from "../model/log.ts";
+import type { BatchTurns } from "./batch-turns.ts";
 import type { EventStreams } from "./event-stream.ts";
 import type { LargeJson } from "./large-json.ts";
 import type { MessageRuns } from "./message-runs.ts";
@@ -25,6 +26,8 @@ export interface RouteParts {
   readonly largeJson: LargeJson;
   /** The turns in which pages of lists are read. */
   readonly pageTurns: ReadTurns;
+  /** The turns in which batches are stored. */
+  readonly batchTurns: BatchTurns;
   readonly clock: Clock;
   readonly log: Log;
   /** Counts and records an error inside a successful response, such as that of an MCP tool, like an error of HTTP. */

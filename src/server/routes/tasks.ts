@@ -29,7 +29,10 @@ import { isDryRun, toBoolean, toNumber, withNumbers } from "./query-values.ts";
 import { requiredRole } from "./required-role.ts";
 
 /** Tasks: submit, read, list, cancel and retry them. */
-export const taskRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { waits, largeJson }) => {
+export const taskRoutes: FastifyPluginAsyncZod<RouteParts> = async (
+  app,
+  { waits, largeJson, batchTurns },
+) => {
   app.post("/tasks", requiredRole("submit", submitTask), async (request, reply) => {
     const key = request.headers["idempotency-key"];
     const input = (key === undefined ? request.body : withKey(request.body, key)) as SubmitInput;
@@ -44,7 +47,10 @@ export const taskRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { waits
   app.post("/tasks/batch", requiredRole("submit", submitBatch, tasksGiven), async (request, reply) => {
     reply.code(202);
     refuseKey(request.headers["idempotency-key"], "give each task of a batch its own `idempotencyKey`");
-    const submitted = await request.rota.tasks.submitBatch(request.body as unknown as BatchInput);
+    const { rota, body, callerContext } = request;
+    const submitted = await batchTurns.during(callerContext.caller.tenant, () =>
+      rota.tasks.submitBatch(body as unknown as BatchInput),
+    );
     if (submitted.tasks.some(({ state }) => state === "rejected")) {
       reply.header("retry-after", RETRY_AFTER_SEC.queue_full);
     }
