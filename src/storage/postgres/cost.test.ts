@@ -996,6 +996,26 @@ describe("what a call touches that was planned while there was little", () => {
   });
 });
 
+test("what the first worker of many agents touches does not grow with its agents times the tasks that wait", async () => {
+  const { first, admin } = await openNodes(1);
+  await first.nodes.setAbilities({ node: "node-0", abilities: { agents: new Map(), kinds: [] } });
+  await submitAll(first, tasksOf(20, 2_000));
+  for (let marked = 0; marked < 2_000; marked += 500)
+    await first.tasks.failUnserved({ afterMs: 1e9, limit: 500 });
+  const { rows } = await admin.query("select count(*)::integer as count from rota.unserved");
+  expect(rows[0].count).toBe(2_000);
+  await admin.query(
+    `insert into rota.worker_agent (tenant, agent, worker) select '${TENANT}', 'agent-' || n, 'wrk' from generate_series(0, 19) n`,
+  );
+  const pagesOfAgents = (count: number) =>
+    pagesOf(admin, "worker_agents_changed(1, $1, $2, 'wrk')", [
+      TENANT,
+      Array.from({ length: count }, (_, n) => `agent-${n}`),
+    ]);
+  const one = await pagesOfAgents(1);
+  expect(await pagesOfAgents(20)).toBeLessThan(5 * one);
+});
+
 test("what each further poll of workers touches does not grow with attempts, nor with agents that no worker names", async () => {
   const { first, admin } = await openNodes(1);
   await first.nodes.setAbilities({ node: "node-0", abilities: { agents: new Map(), kinds: [] } });

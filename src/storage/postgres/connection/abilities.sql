@@ -77,7 +77,7 @@ begin
   update ability set common_kinds = v_common, live = v_live
    where common_kinds is distinct from v_common or live is distinct from v_live;
   if p_less_served or not v_before <@ v_common then perform split_agent_queues(v_common, null, null); end if;
-  perform label_agent_queues(p_now, v_live, null, null);
+  if label_agent_queues(p_now, v_live, null, null) then perform forget_served(); end if;
 end $$;
 
 -- The same for one stored agent that was created, changed or deleted. Other agents are not affected.
@@ -89,7 +89,7 @@ begin
   if not found then return; end if;
   select * into v_ability from ability;
   perform split_agent_queues(v_ability.common_kinds, p_tenant, p_agent);
-  perform label_agent_queues(p_now, v_ability.live, p_tenant, p_agent);
+  if label_agent_queues(p_now, v_ability.live, p_tenant, p_agent) then perform forget_served(); end if;
 end $$;
 
 -- The same for agents that workers name, or no longer name; '*': all of the tenant.
@@ -98,6 +98,7 @@ create function worker_agents_changed(p_now bigint, p_tenant text, p_agents text
 declare
   v_ability ability;
   v_agent text;
+  v_changed boolean := false;
 begin
   -- While other workers run an agent, one more or less changes nothing.
   p_agents := array(
@@ -110,9 +111,17 @@ begin
   for v_agent in select distinct n.agent from line n
                   where n.tenant = p_tenant and (n.agent = any (p_agents) or ':ALL_AGENTS' = any (p_agents)) order by 1 loop
     perform split_agent_queues(v_ability.common_kinds, p_tenant, v_agent);
-    perform label_agent_queues(p_now, v_ability.live, p_tenant, v_agent);
+    v_changed := label_agent_queues(p_now, v_ability.live, p_tenant, v_agent) or v_changed;
   end loop;
+  if v_changed then perform forget_served(); end if;
 end $$;
+
+-- Forgets since when tasks wait for an executor that have one now. Reads all that wait for one: call it once for all agents that
+-- were labelled.
+create function forget_served() returns void language sql as $$
+  delete from unserved u
+   where (select (select n.standing from line n where n.id = t.line) is distinct from 2 from task t where t.seq = u.task_seq);
+$$;
 
 -- The agent queues of this agent; p_tenant null: all. Queries by their ids use the index of these, where a condition that may or may
 -- not name an agent would read all queues.
@@ -245,8 +254,9 @@ begin
   perform apply_deltas(v_deltas);
 end $$;
 
--- Updates which nodes can execute the tasks of agent queues. p_tenant, p_agent: only of this agent; null: of all.
-create function label_agent_queues(p_now bigint, p_live text[], p_tenant text, p_agent text) returns void language plpgsql as $$
+-- Updates which nodes can execute the tasks of agent queues. p_tenant, p_agent: only of this agent; null: of all. Returns whether
+-- anything changed.
+create function label_agent_queues(p_now bigint, p_live text[], p_tenant text, p_agent text) returns boolean language plpgsql as $$
 #variable_conflict use_column
 declare
   v_queues bigint[] := queues_of(p_tenant, p_agent);
@@ -275,14 +285,13 @@ begin
   if v_changed is not null then
     perform recount_supply(v_changed);
     perform refresh_startable(v_changed);
-    delete from unserved u
-     where (select (select n.standing from line n where n.id = t.line) is distinct from 2 from task t where t.seq = u.task_seq);
     if v_found is not null then perform defer_work('lanes_to_recheck', v_found); end if;
   end if;
   if p_tenant is null then
     delete from pool p where not exists (select 1 from line n where n.pool = p.id);
   end if;
   :PREEMPT_AT_P_NOW
+  return v_changed is not null;
 end $$;
 
 -- Corrects the sums of tenants after room of these agent queues was changed directly.
