@@ -324,6 +324,35 @@ export const submit: fc.Arbitrary<Command> = record({
   claim: orNull(record({ node, lane, limit: fc.nat({ max: 4 }) })),
 });
 
+const PLAIN = {
+  repeats: null,
+  kind: "custom",
+  priority: 2,
+  runAfterMs: null,
+  deadlineMs: null,
+  inBatch: false,
+  session: null,
+  concurrencyKey: null,
+  callbackUrl: null,
+  key: null,
+  dependsOn: [],
+  root: null,
+} satisfies Partial<SubmittedTask>;
+
+/** A usual task that comes alone: a claim with it starts it, unless a limit or another task is in its way. */
+export const submitAlone: fc.Arbitrary<Command> = fc
+  .tuple(submittedTask, node, lane, fc.integer({ min: 1, max: 4 }))
+  .map(([task, node, lane, limit]) => ({
+    do: "submit",
+    tasks: [{ ...task, ...PLAIN, lane }],
+    batch: null,
+    maxQueueSize: 1000,
+    maxQueueSizeTotal: 10_000,
+    maxPerAgent: 1000,
+    bounds: null,
+    claim: { node, lane, limit },
+  }));
+
 const perTenant: fc.Arbitrary<PerTenant> = record({
   max: fc.integer({ min: 1, max: 4 }),
   left: fc.uniqueArray(fc.tuple(tenant, fc.integer({ min: -1, max: 3 })), { selector: ([name]) => name }),

@@ -16,6 +16,7 @@ import {
   send,
   step,
   submit,
+  submitAlone,
   TENANTS,
   takeMessages,
   workerCommand,
@@ -65,6 +66,17 @@ export function describeProperties(harness: StorageHarness): void {
       );
       // Messages are sent for a tenant that has to exist.
       const sequences = commands.map((then): Command[] => [SECOND_TENANT, ...then]);
+      const compare = withinTimeLimit((commands: Command[]) => compareWithOracle(harness, commands));
+      await fc.assert(fc.asyncProperty(sequences, compare), { numRuns: harness.propertyRuns });
+    });
+
+    test("of tasks that come alone and may start at once ends as the oracle says, too", async () => {
+      const commands = fc.oneof(
+        { weight: 6, arbitrary: submitAlone },
+        { weight: 3, arbitrary: step },
+        { weight: 1, arbitrary: anyCommand },
+      );
+      const sequences = fc.array(commands, { minLength: 5, maxLength: 60, size: "max" });
       const compare = withinTimeLimit((commands: Command[]) => compareWithOracle(harness, commands));
       await fc.assert(fc.asyncProperty(sequences, compare), { numRuns: harness.propertyRuns });
     });
