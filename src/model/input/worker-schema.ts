@@ -134,28 +134,21 @@ const attemptToken = required(
   { description: "From the response to the claim." },
 );
 
-function usage(): Kind<Fields> {
-  const counts = ["inputTokens", "outputTokens", "contextTokens", "contextWindow", "costMicros"];
-  return {
-    shape: { type: "object" },
-    read: (value, field) => {
-      if (!isObject(value)) throw invalidField(field, `\`${field}\` must be an object, not ${quoted(value)}`);
-      for (const name of counts) {
-        const count = value[name];
-        if (count == null || (Number.isSafeInteger(count) && (count as number) >= 0)) continue;
-        throw invalidField(
-          `${field}.${name}`,
-          `\`${field}.${name}\` must be a whole number from 0 on, not ${quoted(count)}`,
-        );
-      }
-      return Object.fromEntries(Object.entries(value).filter(([, count]) => count !== null));
-    },
-  };
+function count(description: string) {
+  return optional(number({ min: 0, max: Number.MAX_SAFE_INTEGER }), { description });
 }
 
-const usageField = optional(usage(), {
-  description:
-    "What the attempt cost so far: `inputTokens`, `outputTokens`, `contextTokens` (of its last model call), `contextWindow`. A smaller figure than before changes nothing.",
+const USAGE_FIELDS = {
+  inputTokens: count("Tokens that went to the model."),
+  outputTokens: count("Tokens that the model wrote."),
+  contextTokens: count("Tokens in the context of the last model call."),
+  contextWindow: count("Tokens that fit into the context of the model."),
+  costMicros: count("Millionths of a dollar."),
+  model: optional(text(), { description: "The name of the model." }),
+} as const satisfies FieldTable;
+
+const usageField = optional(object(USAGE_FIELDS), {
+  description: "What the attempt cost so far. A smaller figure than before changes nothing.",
 });
 
 const REPORT_FIELDS = {
