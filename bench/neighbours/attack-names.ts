@@ -5,6 +5,7 @@ export const ATTACKS = [
   "failing-receiver",
   "reads",
   "far-tasks",
+  "batches",
   "hanging-tasks",
   "fast-schedules",
   "previews",

@@ -41,8 +41,8 @@ async function tenantsAsWritten({ hasSecondTenant }: { hasSecondTenant: boolean 
 test("a task waits for a few batches of another tenant, not for all that were sent before", async () => {
   const written = await tenantsAsWritten({ hasSecondTenant: true });
   expect(written).toHaveLength(BATCHES * SIZE + 2);
-  // The first task, and four batches.
-  expect(written.findIndex((tenant) => tenant !== "default")).toBeLessThanOrEqual(1 + 4 * SIZE);
+  // The first task, and two batches.
+  expect(written.findIndex((tenant) => tenant !== "default")).toBeLessThanOrEqual(1 + 2 * SIZE);
 });
 
 test("a tenant that is alone has all of its batches written together", async () => {

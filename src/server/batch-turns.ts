@@ -1,10 +1,10 @@
 import { KeyConcurrency } from "./key-concurrency.ts";
 
-/** Batches of one tenant that are stored at the same time: up to 400 tasks, which may take one transaction. */
-const OF_TENANT_MAX = 4;
+/** Batches of one tenant that are stored at the same time: up to 200 tasks, which take one transaction. */
+const OF_TENANT_MAX = 2;
 
 /**
- * Lets a few batches of each tenant be stored at once if there is a second tenant. The others wait: tasks are written in the order
+ * Lets two batches of each tenant be stored at once if there is a second tenant. The others wait: tasks are written in the order
  * in which they arrive, and one key can send ten thousand in a hundred small requests.
  */
 export class BatchTurns {

@@ -1,7 +1,7 @@
 import type { AttackName } from "../attack-names.ts";
 import type { Attack } from "./attack.ts";
 import { memoryAttack } from "./memory.ts";
-import { farTasksAttack, hangingTasksAttack } from "./queues.ts";
+import { batchesAttack, farTasksAttack, hangingTasksAttack } from "./queues.ts";
 import { readsAttack } from "./reads.ts";
 import { bigBodiesAttack, newAgentsAttack, previewsAttack } from "./requests.ts";
 import { fastSchedulesAttack } from "./schedules.ts";
@@ -13,6 +13,7 @@ export const NEW_ATTACK: Readonly<Record<AttackName, () => Attack>> = {
   "failing-receiver": failingReceiverAttack,
   reads: readsAttack,
   "far-tasks": farTasksAttack,
+  batches: batchesAttack,
   "hanging-tasks": hangingTasksAttack,
   "fast-schedules": fastSchedulesAttack,
   previews: previewsAttack,

@@ -22,6 +22,21 @@ export function farTasksAttack(): Attack {
   };
 }
 
+/** Batches over twenty connections, each task of an agent of its own, which takes longer to store. */
+export function batchesAttack(): Attack {
+  const tasksOf = (n: number) =>
+    Array.from({ length: BATCH }, (_, index) => ({ payload: null, agentId: `agent-${n}-${index}` }));
+  return {
+    run: ({ node, counted, hasTime }) =>
+      flood({
+        counted,
+        connections: 20,
+        goesOn: hasTime,
+        request: async (n) => countOfBatch(await node.post("/tasks/batch", { tasks: tasksOf(n) }), BATCH),
+      }),
+  };
+}
+
 /** Each lane of the default configuration, with as many tasks as it runs at once. */
 const LANES = { tasks: 20, main: 30, subagent: 50, team: 100, cron: 30 };
 
