@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { runRota } from "../../../test/end-to-end/server-process.ts";
 import { TestServer } from "../../worker-conformance/test-server.ts";
@@ -58,13 +61,30 @@ test("aborts the tasks that still run after --grace, and gives them back", async
   expect(attempt.outcome ?? "released").toBe("released");
 });
 
-test("a program that does not exist fails the task for good, and the worker goes on", async () => {
+test("refuses to start with a program that does not exist, before it claims any task", async () => {
   const { server, environment } = await openServer();
+  server.submit("x");
   const worker = runRota(["worker", "--agent", "a", "--", "./no-such-program"], { environment });
+  expect(await worker.ended).toMatchObject({ code: 2 });
+  expect(worker.stderr()).toContain(
+    'cannot run "./no-such-program": there is no such program, or it may not be executed',
+  );
+  expect(server.requests("register")).toEqual([]);
+});
+
+test("a program that is gone later fails the task for good, and the worker goes on", async () => {
+  const { server, environment } = await openServer();
+  const folder = mkdtempSync(join(tmpdir(), "rota-worker-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const program = join(folder, "handler");
+  writeFileSync(program, "#!/bin/sh\n", { mode: 0o755 });
+  const worker = runRota(["worker", "--agent", "a", "--", program], { environment });
+  await expect.poll(() => server.requests("register")).toHaveLength(1);
+  rmSync(program);
   const attempt = server.submit("x");
   await expect.poll(() => attempt.outcome).toBe("failed");
   expect(attempt).toMatchObject({
-    error: 'cannot run "./no-such-program": there is no such program',
+    error: `cannot run "${program}": there is no such program`,
     retryable: false,
   });
   worker.kill("SIGTERM");

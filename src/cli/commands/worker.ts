@@ -5,6 +5,7 @@ import { keepAliveClock } from "../../clock/keep-alive-clock.ts";
 import { clientAddress } from "../../config/client-settings.ts";
 import { processEnvironment } from "../../config/process-environment.ts";
 import { commandExecutor } from "../../executors/command.ts";
+import { hasProgram } from "../../executors/has-program.ts";
 import type { ExecutorConfig } from "../../model/executor-config.ts";
 import { LOG_LEVELS, type LogLevel } from "../../model/log.ts";
 import { VERSION } from "../../version.ts";
@@ -88,6 +89,8 @@ function createWorker(
   log: ReturnType<typeof createLog>,
 ): RotaWorker {
   const labels = labelsOf(flags.label ?? []);
+  const environment = processEnvironment();
+  checkProgram(program, flags, environment["PATH"]);
   try {
     return new RotaWorker({
       ...clientAddress(flags),
@@ -98,7 +101,7 @@ function createWorker(
         ...(flags.cwd === undefined ? {} : { cwd: flags.cwd }),
         passEnv: flags.passEnv ?? [],
         clock: keepAliveClock,
-        environment: processEnvironment(),
+        environment,
       }),
       slots: numberFlag(flags.slots) as number,
       name: flags.name ?? hostname(),
@@ -111,6 +114,16 @@ function createWorker(
   } catch (error) {
     throw namingFlags(error, FIELD_FLAGS);
   }
+}
+
+/** A program that cannot be started fails each task for good: a misspelled one would end all that wait. */
+function checkProgram(
+  [command = ""]: readonly string[],
+  { cwd }: WorkerFlags,
+  path: string | undefined,
+): void {
+  if (hasProgram({ command, path, ...(cwd === undefined ? {} : { cwd }) })) return;
+  throw new UsageError(`cannot run "${command}": there is no such program, or it may not be executed`);
 }
 
 function labelsOf(given: readonly string[]): Record<string, string> {

@@ -318,6 +318,20 @@ test("a null in usage counts as left out, and the context of a session is not de
   expect((await ask(`/tasks/${taskId}`)).body.usage).toEqual({ inputTokens: 20, outputTokens: 5 });
 });
 
+test("an unknown field of usage is refused with the nearest name", async () => {
+  const { ask } = await openTestServer();
+  const worker = await register(ask);
+  await submit(ask);
+  const { attemptToken } = await claimOne(ask, worker);
+  const attempts = [{ attemptToken, outcome: "done", usage: { outputTokn: 5 } }];
+  const { status, body } = await ask(`/v1/workers/${worker}/finish`, { json: { attempts } });
+  expect(status).toBe(400);
+  expect(body).toMatchObject({
+    error: "unknown field `attempts[0].usage.outputTokn`: did you mean `attempts[0].usage.outputTokens`?",
+    details: { field: "attempts[0].usage.outputTokn" },
+  });
+});
+
 test("a release that is one too many for the task is repeated like any other", async () => {
   const { ask } = await openTestServer({ options: { scheduler: { maxLost: 1 } } });
   const worker = await register(ask);
