@@ -58,7 +58,11 @@ test.each<[string, (socket: Socket) => void, RegExp]>([
 
 test.each<[string, string | Buffer, string]>([
   ["is shorter than it said", `${head("content-length: 100")}abc`, "it closed the connection"],
-  ["ends before its last chunk", `${head("transfer-encoding: chunked")}3\r\nabc\r\n`, "it closed the connection"],
+  [
+    "ends before its last chunk",
+    `${head("transfer-encoding: chunked")}3\r\nabc\r\n`,
+    "it closed the connection",
+  ],
   [
     "has broken chunks",
     `${head("transfer-encoding: chunked")}3\r\nabc\r\nzz\r\n`,
