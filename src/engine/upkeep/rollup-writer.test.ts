@@ -41,7 +41,7 @@ test("counts what happened within five seconds, and looks at nothing while nothi
   expect(advances).toBeLessThanOrEqual(1);
 });
 
-test("pauses twice as long as a slice took while there is more, and gives way while another node counts", async () => {
+test("pauses four times as long as a slice took while there is more, and gives way while another node counts", async () => {
   const clock = new ManualClock();
   const storage = await openMemory(clock);
   const answers = [
@@ -69,5 +69,5 @@ test("pauses twice as long as a slice took while there is more, and gives way wh
   await settle();
   await clock.advance(10_000);
   await writer.stop();
-  expect(at.map((moment) => moment - begun)).toEqual([0, 60, 1_080]);
+  expect(at.map((moment) => moment - begun)).toEqual([0, 100, 1_120]);
 });
