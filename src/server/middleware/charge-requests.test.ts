@@ -86,6 +86,17 @@ describe("a key is charged", () => {
     expect(reads.mock.calls.length).toBeLessThanOrEqual(admitted);
   });
 
+  test("for each task of a batch as for some rows", async () => {
+    const { key, askWith } = await openKeyedServer({ start: false });
+    const own = await key({});
+    const tasks = Array.from({ length: 100 }, () => ({ payload: null }));
+    let count = 0;
+    while ((await askWith(own, "/tasks/batch", { method: "POST", json: { tasks } })).status === 202)
+      count += 1;
+    // 400 rows are eight of the 200 units that the key may use at once.
+    expect(count).toBe(25);
+  });
+
   test("for each dependency of a task in a batch", async () => {
     const { key, askWith } = await openKeyedServer({ start: false });
     const own = await key({});
@@ -93,7 +104,7 @@ describe("a key is charged", () => {
     const tasks = Array.from({ length: 50 }, () => ({ payload: null, dependsOn }));
     const submit = () => askWith(own, "/tasks/batch", { method: "POST", json: { tasks } });
     expect((await submit()).status).toBe(202);
-    // 5050 rows are a hundred units, and the body is more than ten.
+    // 5200 rows are a hundred units, and the body is more than ten.
     expect((await submit()).body).toMatchObject({ code: "rate_limited", details: { burst: 200 } });
   });
 
