@@ -9,7 +9,11 @@ const WORD = "zanzibar";
 
 test("the deletion of a tenant goes on after kill -9", { timeout: 120_000 }, async () => {
   const file = join(newFolder(), "rota.db");
-  const environment = { ROTA_SCHEDULER_MAX_PER_AGENT: "10000", ROTA_SCHEDULER_MAX_QUEUE_SIZE: "10000" };
+  const environment = {
+    ROTA_SCHEDULER_MAX_PER_AGENT: "10000",
+    ROTA_SCHEDULER_MAX_QUEUE_SIZE: "10000",
+    ROTA_SERVER_RATE_LIMIT_BURST: "10000",
+  };
   const first = await startServer({ storage: `sqlite:${file}`, environment });
   const { id } = (await first.ask("/v1/tenants", { json: { name: "acme" } })).body;
   const admin = (await first.ask("/v1/keys", { json: { role: "admin", name: "me" } })).body.key;
